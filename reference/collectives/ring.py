@@ -1,0 +1,76 @@
+"""Ring reduce-scatter, allgather and allreduce: the algorithm that moves large gradients.
+
+Paper     Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009).
+Idea      Cut the array into P blocks. Every rank passes one block to its right neighbour in every step, so all links
+          are busy all the time. In the first P - 1 steps each block travels once around and collects the sum
+          (reduce-scatter); in P - 1 more it travels around once more, finished (allgather).
+Before    every rank sends its whole array to one that adds:   that one receives (P - 1) n bytes
+After     every rank sends and receives                         2 (P - 1) / P n bytes: the least possible
+Sends     2 (P - 1) messages of n / P bytes, a rank
+Time      2 (P - 1) (alpha + ceil(n / P) beta) + (P - 1) ceil(n / P) gamma      (cost.py)
+Left out  several rings at once over several links, pipelining inside a block.
+Try       mpirun -n 8 python -m reference.ring_allreduce
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import mpi
+from .rounds import Blocks, Round, RoundsRequest, execute, start
+
+
+def ring_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:
+    """P - 1 rounds; in the end block r, combined over all ranks, is at rank r."""
+    right, left = (rank + 1) % ranks, (rank - 1) % ranks
+    for step in range(ranks - 1):
+        out = (rank - 1 - step) % ranks
+        come = (rank - 2 - step) % ranks
+        yield Round(right, (out, out + 1), left, (come, come + 1), combine=True)
+
+
+def ring_allgather_rounds(rank, ranks: int) -> Iterator[Round]:
+    """P - 1 rounds; block r, which only rank r has in the beginning, is everywhere in the end."""
+    right, left = (rank + 1) % ranks, (rank - 1) % ranks
+    for step in range(ranks - 1):
+        out = (rank - step) % ranks
+        come = (rank - 1 - step) % ranks
+        yield Round(right, (out, out + 1), left, (come, come + 1))
+
+
+def ring_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:
+    """2 (P - 1) rounds: a reduce-scatter, and an allgather of what it left."""
+    yield from ring_reduce_scatter_rounds(rank, ranks)
+    yield from ring_allgather_rounds(rank, ranks)
+
+
+def ring_reduce_scatter(comm, x, op=mpi.SUM):
+    """Combine x over the ranks and return this rank's block of the result: a view of x, which is scratch otherwise.
+
+    x: one-dimensional contiguous array or tensor, of one length n on all ranks. Block r of P holds n // P elements,
+    one more if r < n % P.
+    """
+    blocks = Blocks(x, comm.size)
+    execute(comm, ring_reduce_scatter_rounds(comm.rank, comm.size), blocks, op=op)
+    return blocks[comm.rank, comm.rank + 1]
+
+
+def ring_allgather(comm, x):
+    """Fill x with every rank's block, in place, and return it; on entry rank r has put its own into block r of P."""
+    execute(comm, ring_allgather_rounds(comm.rank, comm.size), Blocks(x, comm.size))
+    return x
+
+
+def ring_allreduce(comm, x, op=mpi.SUM):
+    """Combine x over the ranks, in place, and return it.
+
+    x: one-dimensional contiguous array or tensor, of one length on all ranks. All ranks get the same bits, because
+    each block is combined once and then copied.
+    """
+    execute(comm, ring_allreduce_rounds(comm.rank, comm.size), Blocks(x, comm.size), op=op)
+    return x
+
+
+def start_ring_allreduce(comm, x, op=mpi.SUM) -> RoundsRequest:
+    """ring_allreduce that returns at once; x holds the result when the request is complete."""
+    return start(comm, ring_allreduce_rounds(comm.rank, comm.size), Blocks(x, comm.size), op=op)

@@ -1,0 +1,126 @@
+"""A collective is a generator of rounds: what to send where, what to receive from whom, and whether to combine.
+
+    for round in ring_allreduce_rounds(rank=2, ranks=8): ...
+
+The generator is a pure function of (rank, ranks): no communicator and no data in it. So one description is
+
+- carried out, blocking (`execute`) or step by step while something else is computed (`start`);
+- carried out by the virtual cluster as its own Allreduce, Bcast, ... (`reference.worlds.collective`);
+- timed for all ranks at once, called with `rank=numpy.arange(ranks)` (`evaluate.py`), at sizes no engine reaches;
+- drawn.
+
+An array is cut into blocks, and a round names blocks, not elements: `(lo, hi)` are the blocks lo, ..., hi-1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import mpi
+from .operations import combine
+
+TAG = 3  # messages of one pair of ranks arrive in order, so one tag is enough for all rounds
+
+
+class Round(NamedTuple):
+    """One round of one rank (of all ranks at once if the fields are arrays).
+
+    to, source   the ranks to send to and to receive from; PROC_NULL for none
+    send, recv   the blocks that go and that come, as (lo, hi)
+    combine      whether what comes is combined with what is there (else it replaces it)
+    """
+
+    to: Any
+    send: tuple[Any, Any]
+    source: Any
+    recv: tuple[Any, Any]
+    combine: bool = False
+
+
+def block_bounds(n: int, blocks: int) -> np.ndarray:
+    """Where n elements are cut into blocks: blocks + 1 positions; the first n % blocks blocks have one more."""
+    i = np.arange(blocks + 1)
+    return i * (n // blocks) + np.minimum(i, n % blocks)
+
+
+class Blocks:
+    """A one-dimensional array seen as blocks: `blocks[lo, hi]` is a view of the blocks lo, ..., hi-1.
+
+    Cut evenly into `number` blocks, or by `counts` elements each, one after the other or at the displacements
+    `displs` (then only single blocks can be named).
+    """
+
+    def __init__(self, array, number: int | None = None, counts: Sequence[int] | None = None, displs=None):
+        if counts is None:
+            bounds = block_bounds(len(array), number).tolist()
+            starts, stops = bounds[:-1], bounds[1:]
+        else:
+            starts = np.cumsum([0, *counts])[:-1].tolist() if displs is None else list(displs)
+            stops = [start + count for start, count in zip(starts, counts, strict=True)]
+        self.array, self.starts, self.stops = array, starts, stops
+
+    def __getitem__(self, blocks: tuple[int, int]):
+        lo, hi = blocks
+        return self.array[self.starts[lo] : self.stops[hi - 1]] if hi > lo else self.array[:0]
+
+
+def steps(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks, op=mpi.SUM) -> Iterator[list]:
+    """The interpreter of every schedule: post a round, yield its two requests, and combine once they are complete.
+
+    Whoever drives this generator decides how to wait: `execute` blocks, a RoundsRequest tests, the virtual cluster's
+    event loop advances it by itself.
+    """
+    for to, send_blocks, source, recv_blocks, combines in rounds:
+        target = recv[recv_blocks]
+        incoming = _empty_like(target) if combines else target
+        yield [comm.Irecv(incoming, source, TAG), comm.Isend(send[send_blocks], to, TAG)]
+        if combines and source != mpi.PROC_NULL:
+            combine(op, target, incoming)
+            mpi.compute(comm, reduced=target.nbytes)
+
+
+def execute(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> None:
+    """Carry out the rounds, one after the other. Without `recv`, blocks come in where others go out."""
+    for requests in steps(comm, rounds, send, recv or send, op):
+        mpi.waitall(requests)
+
+
+def start(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> RoundsRequest:
+    """Begin to carry out the rounds and return at once; the request goes on whenever it is tested or waited for."""
+    return RoundsRequest(steps(comm, rounds, send, recv or send, op))
+
+
+class RoundsRequest:
+    """A collective under way: `Test()` advances it as far as it goes, `Wait()` to its end.
+
+    Real MPI moves data inside MPI calls only: call `Test` now and then while you compute, or nothing overlaps.
+    """
+
+    def __init__(self, driver: Iterator[list]):
+        self._driver = driver
+        self._requests = next(driver, None)
+
+    def Test(self) -> bool:  # noqa: N802  (mpi4py's name)
+        """Post every round that is due; True once the collective is complete."""
+        while self._requests is not None and all([request.Test() for request in self._requests]):
+            self._requests = next(self._driver, None)
+        return self._requests is None
+
+    def Wait(self) -> None:  # noqa: N802
+        """Carry out what is left."""
+        while self._requests is not None:
+            mpi.waitall(self._requests)
+            self._requests = next(self._driver, None)
+
+    @staticmethod
+    def Waitall(requests: Sequence[RoundsRequest], statuses=None) -> None:  # noqa: N802
+        """Wait for each; what mpi.waitall calls."""
+        for request in requests:
+            request.Wait()
+
+
+def _empty_like(array):
+    return np.empty_like(array) if isinstance(array, np.ndarray) else array.new_empty(array.shape)

@@ -1,0 +1,133 @@
+"""The one door to MPI: every module, exercise and notebook of this course imports MPI from here.
+
+Why a door. A distributed function takes `comm` as its first argument and calls mpi4py's own methods on it, so it runs
+unchanged on real ranks (`mpirun`) and on the virtual cluster (`reference.worlds`). Two things would break that:
+mpi4py's class-level calls (`MPI.Request.Waitall`) accept real requests only, and importing `mpi4py.MPI` starts MPI.
+So this module re-exports constants, operations and types, does not start MPI until `world()` is called, and offers
+the few functions that have to look at the object they are given: `waitall`, `waitany`, `wtime`, `compute`, `sleep`.
+
+`API` is the whole subset of MPI that the course uses. It is kept small enough that an adapter over
+`torch.distributed` could offer it too. Standard: MPI 4.1 (2023); names and semantics: mpi4py 4.1.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import time
+from collections.abc import Sequence
+
+import mpi4py
+import numpy as np
+
+if "mpi4py.MPI" not in sys.modules:
+    mpi4py.rc.initialize = False  # the virtual cluster needs MPI's names, not a running MPI
+from mpi4py import MPI
+
+IN_PLACE, PROC_NULL, ANY_SOURCE, ANY_TAG = MPI.IN_PLACE, MPI.PROC_NULL, MPI.ANY_SOURCE, MPI.ANY_TAG
+UNDEFINED, COMM_NULL, COMM_TYPE_SHARED = MPI.UNDEFINED, MPI.COMM_NULL, MPI.COMM_TYPE_SHARED
+SUM, PROD, MAX, MIN = MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN
+LAND, LOR, BAND, BOR = MPI.LAND, MPI.LOR, MPI.BAND, MPI.BOR
+DOUBLE, FLOAT, BYTE, BOOL = MPI.DOUBLE, MPI.FLOAT, MPI.BYTE, MPI.BOOL
+INT, LONG, INT32_T, INT64_T, UINT8_T = MPI.INT, MPI.LONG, MPI.INT32_T, MPI.INT64_T, MPI.UINT8_T
+ERR_ARG, ERR_BUFFER, ERR_DIMS, ERR_OP = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_DIMS, MPI.ERR_OP
+ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TRUNCATE = MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TRUNCATE
+pickle = MPI.pickle  # what turns an object into the message of a lower-case call
+TAG_LIMIT = 2**29 - 1  # the largest tag that MPICH and Open MPI both take
+Comm, Intracomm, Cartcomm, Request, Exception, Datatype, buffer = (
+    MPI.Comm,
+    MPI.Intracomm,
+    MPI.Cartcomm,
+    MPI.Request,
+    MPI.Exception,
+    MPI.Datatype,
+    MPI.buffer,
+)
+
+API = {
+    "who": "rank size Get_rank Get_size name Get_name Set_name",
+    "groups": "Split Split_type Dup Free Create_cart Get_coords Get_cart_rank Shift Sub",
+    "point to point": "Send Ssend Recv Sendrecv Isend Issend Irecv Probe Iprobe",
+    "collectives": "Barrier Bcast Reduce Allreduce Allgather Allgatherv Reduce_scatter Reduce_scatter_block "
+    "Scatter Gather Alltoall Alltoallv",
+    "nonblocking collectives": "Ibarrier Ibcast Ireduce Iallreduce Iallgather Iallgatherv Ireduce_scatter "
+    "Ireduce_scatter_block Iscatter Igather Ialltoall Ialltoallv",
+    "objects": "send ssend recv sendrecv isend issend irecv probe iprobe "
+    "barrier bcast reduce allreduce allgather scatter gather alltoall",
+    "requests": "Wait Test wait test",
+}
+
+
+class Status(MPI.Status):
+    """mpi4py's Status: `source`, `tag` and, through `Get_count(datatype)`, how many elements came.
+
+    The virtual cluster fills in `nbytes` itself, because MPI's own counters want a running MPI.
+    """
+
+    nbytes: int | None = None
+
+    def Get_count(self, datatype: MPI.Datatype = MPI.BYTE) -> int:
+        """Number of elements of `datatype` received, UNDEFINED if it is not a whole number."""
+        if self.nbytes is None:
+            return super().Get_count(datatype)
+        whole, rest = divmod(self.nbytes, element_size(datatype))
+        return UNDEFINED if rest else whole
+
+    @property
+    def count(self) -> int:
+        """Number of bytes received."""
+        return self.Get_count()
+
+
+def element_size(datatype: MPI.Datatype) -> int:
+    """Bytes of one element of a basic MPI datatype; works before MPI has started."""
+    return np.dtype(datatype.typestr).itemsize
+
+
+def world() -> MPI.Intracomm:
+    """COMM_WORLD of the real MPI, started at the first call and finished when the program ends."""
+    if not MPI.Is_initialized():
+        MPI.Init()
+        atexit.register(MPI.Finalize)
+    return MPI.COMM_WORLD
+
+
+def waitall(requests: Sequence, statuses: list[Status] | None = None) -> None:
+    """Wait for every request; `statuses` (same length) tell what each one received."""
+    if len({type(request) for request in requests}) == 1:
+        type(requests[0]).Waitall(requests, statuses)
+    else:  # our own collectives beside MPI's messages
+        for request in requests:
+            request.Wait()
+
+
+def waitany(requests: Sequence, status: Status | None = None) -> int:
+    """Wait until one of the requests is complete and return its index (UNDEFINED if none is active)."""
+    return type(requests[0]).Waitany(requests, status) if len(requests) else UNDEFINED
+
+
+def wtime(comm) -> float:
+    """The time in seconds on this rank's clock: virtual on the virtual cluster, MPI.Wtime on real ranks."""
+    return MPI.Wtime() if isinstance(comm, MPI.Comm) else comm.wtime()
+
+
+def compute(comm, seconds: float = 0.0, *, reduced: int = 0) -> None:
+    """Compute for `seconds`, and account for `reduced` bytes that were just combined by a reduction.
+
+    On the virtual cluster the clock moves on by seconds + reduced * gamma. On real ranks the processor is kept busy
+    for `seconds`; the reduction has taken its own time already.
+    """
+    if not isinstance(comm, MPI.Comm):
+        comm.compute(seconds, reduced)
+    elif seconds > 0:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            pass
+
+
+def sleep(comm, seconds: float) -> None:
+    """Do nothing for `seconds`: the clock moves on and the processor is free."""
+    if isinstance(comm, MPI.Comm):
+        time.sleep(seconds)
+    else:
+        comm.sleep(seconds)

@@ -1,0 +1,41 @@
+"""Two worlds, one program: real ranks under mpirun, and the virtual cluster inside one process.
+
+    from reference.worlds import launch, networks
+
+    run = launch(program, 64, x, network=networks.two_level(ranks_per_node=8))   # program(comm, x), once a rank
+    run = launch(program, 5, x, world="mpi")                                     # the same on 5 real ranks
+"""
+
+from . import networks
+from .errors import (
+    CollectiveMismatch,
+    Deadlock,
+    LaunchError,
+    RankDied,
+    RankFailed,
+    TimedOut,
+    Truncation,
+    TypeMismatch,
+    UnreceivedMessages,
+)
+from .launch import Slow, launch
+from .run import Run
+from .timeline import Event, Timeline
+
+__all__ = [
+    "CollectiveMismatch",
+    "Deadlock",
+    "Event",
+    "LaunchError",
+    "RankDied",
+    "RankFailed",
+    "Run",
+    "Slow",
+    "TimedOut",
+    "Timeline",
+    "Truncation",
+    "TypeMismatch",
+    "UnreceivedMessages",
+    "launch",
+    "networks",
+]

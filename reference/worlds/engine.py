@@ -1,0 +1,422 @@
+"""The engine of the virtual cluster: a discrete-event simulation that moves real data.
+
+Every rank is a thread, and exactly one of them runs at any moment. A rank has its own clock. Posting a message costs it
+nothing and never stops it: the post becomes an event (time, rank, number) in one queue. Only when a rank has to wait
+does it let go, and then the queue is worked off in the order of time, ties by rank, until an event wakes some rank,
+which runs on from there. So nothing is ever decided before everything earlier is known: a wildcard receive takes the
+message that was sent first on the clock, however the threads were scheduled, and every run is the same run.
+
+When a send meets its receive, the transfer reserves the sender's outgoing port, the receiver's incoming port and all
+links of its way: it starts when the last of them is free and holds them for alpha + n beta (networks.py). That moment
+fixes when both ends are complete, so the rest of the engine is bookkeeping: who waits for what, and what to report
+when the queue is empty although ranks are still waiting. That is a deadlock.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+import threading
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from ctypes import c_long, py_object, pythonapi
+from typing import Any
+
+from .. import mpi
+from . import report
+from .buffers import Buffer
+from .errors import Deadlock, LaunchError, RankFailed, TimedOut, Truncation, TypeMismatch, UnreceivedMessages
+from .isolation import RandomStates
+from .networks import Network
+from .timeline import Event, Timeline
+
+POLL_SECONDS = 1e-7  # what Test and Iprobe cost on the clock: polling is not free, and time must move on
+FRUITLESS_POLLS = 2000  # polls in a row, with nothing in flight and nobody else to run, that count as a deadlock
+
+
+class Aborted(BaseException):
+    """Raised inside ranks when the launch is over; not an Exception, so that programs do not catch it by accident."""
+
+
+class Completion:
+    """Something that will be complete at `done_at` (None: not known yet); `waiter` is told."""
+
+    __slots__ = ("done_at", "waiter")
+
+    def __init__(self):
+        self.done_at: float | None = None
+        self.waiter: Waiter | None = None
+
+    def complete(self, engine: Engine, time: float) -> None:
+        """Fix the time of completion and tell whoever waits for it."""
+        self.done_at = time
+        if time > engine.horizon:
+            engine.horizon = time
+        if self.waiter is not None:
+            self.waiter.progress(engine, time)
+
+    def take_delivery(self) -> None:
+        """What is left to do when the program learns of the completion."""
+
+
+class Request(Completion):
+    """A send or a receive. Ranks (`rank` is its owner, `peer` the other side) are numbered as in the world.
+
+    A receive whose `buffer` is None takes a message of any size, its pickled object, into `parcel`.
+    """
+
+    __slots__ = (
+        "rank", "peer", "tag", "context", "buffer", "status", "call", "group", "where", "blocking", "synchronous",
+        "parcel", "arrival",
+    )  # fmt: skip
+
+    def __init__(self, me: Rank, peer, tag, context, buffer, blocking=False, synchronous=True):
+        super().__init__()
+        self.rank, self.peer, self.tag, self.context, self.buffer = me.index, peer, tag, context, buffer
+        self.call, self.group, self.where = me.call, me.group, me.where
+        self.blocking, self.synchronous = blocking, synchronous
+        self.parcel = self.arrival = None
+        self.status = (mpi.ANY_SOURCE, mpi.ANY_TAG, 0)  # source (world rank), tag, bytes; set by the match
+
+    def accepts(self, send: Request) -> bool:
+        """Whether this receive may take that message."""
+        return self.peer in (send.rank, mpi.ANY_SOURCE) and self.tag in (send.tag, mpi.ANY_TAG)
+
+    def take_delivery(self) -> None:
+        """Put the data where the program wanted it: at completion, so that looking earlier shows the old values."""
+        if self.parcel is not None and self.buffer is not None:
+            self.buffer.raw[: self.parcel.size] = self.parcel
+            self.parcel = None
+
+
+class Waiter:
+    """Calls `wake` once all completions are known, at the latest of their times (or at the first, with `any_one`)."""
+
+    __slots__ = ("rank", "wake", "missing", "latest", "any_one", "over")
+
+    def __init__(self, engine: Engine, rank: int, wake: Callable, awaited: list, start: float, any_one: bool = False):
+        self.rank, self.wake, self.latest = rank, wake, start
+        self.any_one, self.over = any_one, False
+        self.missing = len(awaited)
+        for completion in awaited:
+            completion.waiter = self
+            if completion.done_at is not None:
+                self.progress(engine, completion.done_at)
+        if not awaited:
+            engine.post(start, rank, self.ring)
+
+    def progress(self, engine: Engine, time: float) -> None:
+        """One more completion is known."""
+        self.missing -= 1
+        if self.any_one:
+            engine.post(max(self.latest, time), self.rank, self.ring)
+        else:
+            self.latest = max(self.latest, time)
+            if self.missing == 0:
+                engine.post(self.latest, self.rank, self.ring)
+
+    def ring(self, time: float) -> Any:
+        """The event: wake up, unless an earlier one has done so."""
+        if self.over:
+            return None
+        self.over = True
+        return self.wake(time)
+
+
+class Rank:
+    """One virtual rank: its clock, its thread, and what it is doing."""
+
+    def __init__(self, index: int, slow: float):
+        self.index, self.slow = index, slow
+        self.clock, self.state, self.call, self.group, self.where = 0.0, "running", "", None, None
+        self.awaited: Any = ()  # what it is waiting for
+        self.gate = threading.Lock()  # closed while another rank runs
+        self.gate.acquire()
+        self.thread: threading.Thread | None = None
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.bytes_sent = self.messages = self.polls = 0
+        self.calls: Counter = Counter()
+
+    def resume(self, time: float) -> Rank:
+        """The event: run on, at `time` or later."""
+        self.clock = max(self.clock, time)
+        return self
+
+
+class Engine:
+    """All ranks, the queue of events, and what is waiting to be matched."""
+
+    def __init__(self, ranks: int, network: Network, slow: dict[int, float], buffered: bool):
+        self.network, self.buffered = network, buffered
+        self.ranks = [Rank(index, slow.get(index, 1.0)) for index in range(ranks)]
+        self.timeline = Timeline()
+        self.error: LaunchError | None = None
+        self.over = threading.Event()
+        self.contexts: dict[Any, Any] = {}  # communicator id -> what its members share (communicator.Context)
+        self.sends: dict[Any, list[Request]] = defaultdict(list)  # (context, dest) -> not matched yet, in order
+        self.receives: dict[Any, list[Request]] = defaultdict(list)
+        self.probes: dict[Any, list] = defaultdict(list)
+        self.free: dict[Any, float] = defaultdict(float)  # port or link -> when it is free again
+        self.horizon = 0.0  # the latest completion known so far
+        self._queue: list = []
+        self._number = self._live = 0
+        self._random = RandomStates(ranks)
+        self._current = 0
+
+    # Running ---------------------------------------------------------------------------------------------------
+
+    def run(self, programs: list[Callable[[], Any]], timeout: float) -> None:
+        """Run one program a rank to the end; raise what went wrong."""
+        for rank, program in zip(self.ranks, programs, strict=True):
+            rank.thread = threading.Thread(target=self._live_as, args=(rank, program), daemon=True)
+            rank.thread.start()
+            self.post(0.0, rank.index, rank.resume)
+        with self._random.kept():
+            try:
+                self._hand_over(None)
+                if not self.over.wait(timeout):
+                    self._time_out(timeout)
+            except KeyboardInterrupt:
+                self.abort(LaunchError("interrupted", report.roll_call(self)))
+                raise
+            finally:
+                self._join()
+        if self.error is not None:
+            raise self.error
+
+    def _live_as(self, rank: Rank, program: Callable[[], Any]) -> None:
+        """The life of a rank's thread."""
+        rank.gate.acquire()
+        try:
+            if self.error is None:
+                self._random.enter(rank.index)
+                rank.result = program()
+                rank.state = "finished"
+        except Aborted:
+            return
+        except BaseException as error:  # the program's own failure, whatever it is, is part of the report
+            rank.error, rank.state = error, "failed"
+        if self.error is None:
+            try:
+                self._hand_over(rank)
+            except Aborted:
+                pass
+
+    def _hand_over(self, me: Rank | None) -> None:
+        """Work off events in the order of time until one wakes a rank; let it run, and wait for one's own turn."""
+        queue = self._queue
+        while queue:
+            time, _, _, poll, action = heapq.heappop(queue)
+            self._live -= not poll
+            try:
+                awake = action(time)
+            except Exception as error:  # not the program's doing, and no reason to hang
+                self.abort(LaunchError(f"the virtual cluster itself failed: {error!r}", details=traceback.format_exc()))
+            if self.error is not None:
+                raise Aborted
+            if awake is not None:
+                break
+        else:
+            return self._finish(me)
+        if awake is me:
+            return None
+        if me is not None:
+            self._random.leave(me.index)
+        self._current = awake.index
+        awake.gate.release()
+        if me is not None and me.state == "waiting":
+            me.gate.acquire()
+            if self.error is not None:
+                raise Aborted
+            self._random.enter(me.index)
+        return None
+
+    def _finish(self, me: Rank | None) -> None:
+        """The queue is empty: everybody is through, or nobody will ever be."""
+        failed = [rank for rank in self.ranks if rank.state == "failed"]
+        stuck = [rank for rank in self.ranks if rank.state == "waiting"]
+        if failed:
+            self.error = RankFailed(*report.failure(self, failed), errors={r.index: r.error for r in failed})
+        elif stuck:
+            self.error = Deadlock(report.deadlock_cause(self), report.roll_call(self))
+        else:
+            left = report.unreceived(self)
+            if left:
+                self.error = UnreceivedMessages(left, report.roll_call(self))
+        self._end(me)
+
+    def abort(self, error: LaunchError) -> None:
+        """End the launch with `error`: no rank goes on."""
+        if self.error is None:
+            self.error = error
+        self._end(None)
+
+    def _end(self, me: Rank | None) -> None:
+        self.over.set()
+        for rank in self.ranks:
+            if rank is not me and rank.gate.locked():
+                rank.gate.release()
+        if me is not None and me.state == "waiting":
+            raise Aborted
+
+    def _time_out(self, timeout: float) -> None:
+        running = self.ranks[self._current]
+        stack = report.stack_of(running)
+        cause = (
+            f"the launch took more than {timeout:g} s of real time; rank {running.index} is running and has made no MPI "
+            f"call that would let others run. Is there an endless loop? If not, give launch a larger timeout"
+        )
+        self.abort(TimedOut(cause, report.roll_call(self), stack))
+
+    def _join(self) -> None:
+        """See every thread off; one that does not listen gets the exception from outside."""
+        for rank in self.ranks:
+            rank.thread.join(None if self.error is None else 0.05)
+            for _ in range(3):
+                if not rank.thread.is_alive():
+                    break
+                pythonapi.PyThreadState_SetAsyncExc(c_long(rank.thread.ident), py_object(Aborted))
+                rank.thread.join(0.2)
+
+    # Calls of the running rank ---------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """The launch may have ended while this rank was computing."""
+        if self.error is not None:
+            raise Aborted
+
+    def post(self, time: float, rank: int, action: Callable[[float], Any], poll: bool = False) -> None:
+        """Queue an event. Ties are broken by rank, then by order of posting."""
+        self._number += 1
+        self._live += not poll
+        heapq.heappush(self._queue, (time, rank, self._number, poll, action))
+
+    def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
+        """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
+        start, me.awaited = me.clock, requests
+        times = [request.done_at for request in requests]
+        if None in times or any_one:
+            Waiter(self, me.index, me.resume, requests, start, any_one)
+            self.stop(me)
+        else:
+            me.clock = max(start, *times)
+        me.awaited = ()
+        if me.clock > start:
+            self.timeline.append(Event(me.index, "wait", start, me.clock, group=me.group.name, label=me.call))
+
+    def stop(self, me: Rank) -> None:
+        """Let others run until an event wakes `me`."""
+        me.state = "waiting"
+        self._hand_over(me)
+        me.state = "running"
+
+    def poll(self, me: Rank) -> None:
+        """Let everything happen that is earlier than this rank's clock; the poll itself takes a moment."""
+        me.clock += POLL_SECONDS
+        self.post(me.clock, me.index, me.resume, poll=True)
+        self.stop(me)
+
+    def polled(self, me: Rank, success: bool) -> None:
+        """Count the polls in vain while nothing is in flight and only pollers are left: that is a deadlock too."""
+        if success or self._live or self.horizon > me.clock:
+            me.polls = 0
+            return
+        me.polls += 1
+        if me.polls >= FRUITLESS_POLLS:
+            me.state = "waiting"
+            self.abort(Deadlock(report.polling_cause(me), report.roll_call(self)))
+            raise Aborted
+
+    def computed(self, me: Rank, start: float, seconds: float, reduced: int = 0) -> float:
+        """When a computation of `me` ends that starts at `start`; a slow rank takes longer, a reduction gamma a byte."""
+        seconds = (seconds + reduced * self.network.gamma) * me.slow
+        if seconds > 0:
+            self.timeline.append(Event(me.index, "compute", start, start + seconds))
+        return start + seconds
+
+    # Matching --------------------------------------------------------------------------------------------------
+
+    def send(self, time: float, rank: Rank, request: Request) -> None:
+        """Post a send at `time`; a buffered one is complete at once, its data copied away."""
+        rank.bytes_sent += request.buffer.raw.size
+        rank.messages += 1
+        if not request.synchronous:
+            request.parcel = request.buffer.raw.copy()
+        self.post(time, rank.index, lambda now: self._send_event(now, request))
+
+    def receive(self, time: float, request: Request) -> None:
+        """Post a receive at `time`."""
+        self.post(time, request.rank, lambda now: self._receive_event(now, request))
+
+    def _send_event(self, time: float, send: Request) -> Rank | None:
+        if not send.synchronous:
+            send.arrival = self._reserve(time, send)
+            send.complete(self, time)
+        place = send.context, send.peer
+        for number, receive in enumerate(self.receives[place]):
+            if receive.accepts(send):
+                del self.receives[place][number]
+                return self._match(time, send, receive)
+        self.sends[place].append(send)
+        for probe in self.probes[place]:
+            if probe.accepts(send):
+                self.probes[place].remove(probe)
+                probe.complete(self, time)
+                break
+        return None
+
+    def _receive_event(self, time: float, receive: Request) -> Rank | None:
+        place = receive.context, receive.rank
+        send = self.find(receive)
+        if send is None:
+            self.receives[place].append(receive)
+            return None
+        self.sends[place].remove(send)
+        return self._match(time, send, receive)
+
+    def find(self, receive: Request) -> Request | None:
+        """The first message that has been sent and that this receive (or probe) may take."""
+        return next((send for send in self.sends[receive.context, receive.rank] if receive.accepts(send)), None)
+
+    def probe(self, time: float, probe: Request) -> None:
+        """The event of a blocking probe: complete now, or with the first message that fits."""
+        if self.find(probe):
+            probe.complete(self, time)
+        else:
+            self.probes[probe.context, probe.rank].append(probe)
+
+    def _match(self, time: float, send: Request, receive: Request) -> None:
+        sent, wanted = send.buffer, receive.buffer
+        if wanted is not None:
+            if sent.dtype != wanted.dtype and "u1" not in (sent.dtype, wanted.dtype) and sent.raw.size:
+                return self.abort(TypeMismatch(report.type_cause(send, receive), report.roll_call(self)))
+            if sent.raw.size > wanted.raw.size:
+                return self.abort(Truncation(report.truncation_cause(send, receive), report.roll_call(self)))
+        end = self._reserve(time, send) if send.arrival is None else max(time, send.arrival)
+        data = sent.raw if send.parcel is None else send.parcel
+        if receive.blocking and wanted is not None:
+            wanted.raw[: data.size] = data
+        else:
+            receive.parcel = data.copy() if send.parcel is None else data
+        receive.status = (send.rank, send.tag, data.size)
+        receive.complete(self, end)
+        if send.done_at is None:
+            send.complete(self, end)
+        return None
+
+    def _reserve(self, time: float, send: Request) -> float:
+        """Book the way of a message from `time` on, first come, first served; return when it has arrived."""
+        source, dest, nbytes = send.rank, send.peer, send.buffer.raw.size
+        route = self.network.route(source, dest)
+        if source == dest:
+            return time
+        free, held = self.free, (("out", source), ("in", dest), *route.links)
+        start = max(time, *(free[thing] for thing in held))
+        end = start + (route.alpha + nbytes * route.beta)
+        for thing in held:
+            free[thing] = end
+        self.timeline.append(Event(source, "send", start, end, dest, nbytes, send.group.name))
+        self.timeline.append(Event(dest, "recv", start, end, source, nbytes, send.group.name))
+        return end

@@ -1,0 +1,244 @@
+"""Real ranks: one persistent `mpirun` job, to which this process sends programs.
+
+Starting eight ranks takes about a second, so the job is started at the first launch and kept. Each rank (worker.py)
+holds a socket to this process and sleeps on it. A launch sends the pickled program to the first P of them and waits
+for P outcomes. Three things can go wrong, and the sockets tell them apart:
+
+    a rank raises        its outcome says so; the others get a moment to finish or to raise too
+    a rank hangs         no outcome in time: the stacks of all that are left are collected
+    a rank dies          its socket ends; MPICH is told not to kill the others, so the first one to die is known
+
+After a hang or a death the job is killed, with all that it has started and what it left in shared memory, and the next
+launch starts a new one. If this process dies, the sockets end and every rank ends itself.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from .errors import LaunchError, RankDied, TimedOut
+from .outcomes import Order, Outcome, Sighting, details, failure, make_run, read_dump, roll_call, tell_story
+from .processes import INSTALL, end_mpirun, environment, kill_groups, mpirun_command, unlink_shared_memory, wait_gone
+from .run import Run
+
+MIN_RANKS = 8  # started even if fewer are asked for
+START_SECONDS = 60.0  # for mpirun and MPI to start
+LOAD_SECONDS = 120.0  # for all ranks to import what the program needs; the launch's own time starts after that
+GRACE_SECONDS = 2.0  # for the other ranks, once one has raised
+MAX_COMMUNICATORS = 1000  # MPICH has 2048 a process; ours are never reused, so the job is renewed in good time
+
+
+class Job:
+    """One `mpirun` job: `channels` and `pids` of its ranks, in the order of the ranks."""
+
+    def __init__(self, ranks: int):
+        self.ranks, self.launches, self.communicators = ranks, 0, 0
+        self.channels: list[Connection] = []
+        self.pids: list[int] = []
+        self.process: subprocess.Popen | None = None
+        self.directory = Path(tempfile.mkdtemp(prefix="ranks-"))  # only this user may look into it
+        try:
+            self._start(monotonic() + START_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _start(self, deadline: float) -> None:
+        command = mpirun_command(self.ranks, sys.executable, "-m", "reference.worlds.worker", str(self.directory))
+        with socket.socket(socket.AF_UNIX) as door, open(self.directory / "log", "wb") as log:
+            door.bind(str(self.directory / "socket"))
+            door.listen(self.ranks)
+            self.process = subprocess.Popen(
+                command, env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+            while len(self.channels) < self.ranks:
+                self._await(lambda: wait([door], 0.05), deadline)
+                self.channels.append(Connection(door.accept()[0].detach()))
+                self.pids.append(self._hear(self.channels[-1], deadline))
+        number = {self._hear(channel, deadline): (channel, pid) for channel, pid in zip(self.channels, self.pids)}
+        self.channels, self.pids = map(list, zip(*(number[rank] for rank in range(self.ranks))))
+
+    def _hear(self, channel: Connection, deadline: float) -> int:
+        self._await(lambda: channel.poll(0.05), deadline)
+        with suppress(EOFError, OSError):
+            return channel.recv()[1]
+        raise self._no_start()
+
+    def _await(self, happened: Callable, deadline: float) -> None:
+        while not happened():
+            if self.process.poll() is not None or monotonic() > deadline:
+                raise self._no_start()
+
+    def _no_start(self) -> LaunchError:
+        status = self.process.poll()
+        how = f"ended with status {status}" if status is not None else "started, but not all ranks answered"
+        cause = f"no real ranks: {' '.join(map(str, self.process.args[:4]))} ... {how}"
+        return LaunchError(cause, details=self._log() or f"It said nothing. {INSTALL}")
+
+    def _log(self) -> str:
+        return (self.directory / "log").read_text(errors="replace")[-4000:].strip()
+
+    def ready(self) -> bool:
+        """Whether all ranks are there. Also passes on what they printed since the last launch."""
+        while readable := wait(self.channels, 0):
+            for channel in readable:
+                if self._receive(channel, {}) == "dead":
+                    return False
+        return bool(self.channels) and self.process.poll() is None
+
+    def run(self, program: bytes, ranks: int, timeout: float) -> Run:
+        """Run the pickled program on the first `ranks` ranks. Whatever goes wrong beyond exceptions kills the job."""
+        self.launches += 1
+        try:
+            self._send(Order(self.launches, ranks, program, sys.path, os.getcwd()))
+            outcomes, dead = self._collect(ranks, timeout)
+            missing = set(range(ranks)) - set(outcomes)
+            seen = self._look(missing - dead) if missing else {}
+            if dead:
+                raise self._obituary(ranks, outcomes, seen, dead)
+        except BaseException:
+            self.kill()
+            raise
+        if missing:
+            self.kill()
+        self.communicators = max(
+            [self.communicators, *(self.communicators + o.communicators for o in outcomes.values())]
+        )
+        results, errors = _unpack(outcomes)
+        if errors:
+            raise failure(ranks, outcomes, errors, seen)
+        if missing:
+            cause = f"not done after {timeout:g} s of real time: rank(s) {sorted(missing)} of {ranks}"
+            raise TimedOut(cause, roll_call(ranks, outcomes, seen), details(outcomes, seen))
+        return make_run([outcomes[rank] for rank in range(ranks)], results)
+
+    def _send(self, order: Order) -> None:
+        message = pickle.dumps(order)
+        for channel in self.channels[: order.ranks]:
+            with suppress(OSError):  # it died just now: its socket will tell
+                channel.send_bytes(message)
+
+    def _collect(self, ranks: int, timeout: float) -> tuple[dict[int, Outcome], set[int]]:
+        """The outcomes that came in time, and the ranks that died (then it stops at once)."""
+        outcomes: dict[int, Outcome] = {}
+        dead: set[int] = set()
+        started, deadline = False, monotonic() + LOAD_SECONDS
+        while len(outcomes) < ranks and not dead and (left := deadline - monotonic()) > 0:
+            for channel in wait(self.channels, left):
+                kind = self._receive(channel, outcomes)
+                if kind == "dead":
+                    dead.add(self.channels.index(channel))
+                elif kind == "started" and not started:
+                    started, deadline = True, monotonic() + timeout
+                elif kind == "failed":
+                    deadline = min(deadline, monotonic() + GRACE_SECONDS)
+        return outcomes, dead
+
+    def _receive(self, channel: Connection, outcomes: dict[int, Outcome]) -> str:
+        """Take one message and say what it was; an outcome is put where it belongs, what was printed is printed."""
+        try:
+            kind, content = channel.recv()
+        except (EOFError, OSError):
+            return "dead"
+        if kind == "outcome":
+            outcomes[self.channels.index(channel)] = content
+            return "failed" if content.failed else kind
+        if kind in ("stdout", "stderr"):
+            getattr(sys, kind).write(content)
+        return kind
+
+    def _look(self, ranks: Iterable[int]) -> dict[int, Sighting]:
+        """Where these ranks are: each is asked for its Python stack by a signal, which it answers even in a C call."""
+        for rank in ranks:
+            with suppress(OSError):
+                os.kill(self.pids[rank], signal.SIGUSR1)
+        files = [self.directory / f"stack-{rank}" for rank in ranks]
+        deadline, sizes = monotonic() + 1.0, []
+        while monotonic() < deadline and (not all(sizes) or sizes != [file.stat().st_size for file in files]):
+            sizes = [file.stat().st_size for file in files]
+            sleep(0.05)
+        return {rank: self._sighting(rank) for rank in ranks}
+
+    def _sighting(self, rank: int) -> Sighting:
+        call, _, group = (
+            (self.directory / f"call-{rank}").read_bytes().rstrip(b"\0").decode(errors="replace").partition("\n")
+        )
+        call, group = ("", "") if call.startswith("\0") else (call, group)
+        return Sighting(call, group, read_dump((self.directory / f"stack-{rank}").read_text(errors="replace")))
+
+    def _obituary(self, ranks, outcomes, seen, dead) -> RankDied:
+        """The error for ranks that died: how, as mpirun tells when all is over, and where the others were."""
+        seen = seen | {rank: self._sighting(rank) for rank in dead}
+        kill_groups(self.pids)
+        end_mpirun(self.process)
+        deaths = ", ".join(f"rank {rank} {_cause_of_death(rank, self._log())}" for rank in sorted(dead))
+        return RankDied(
+            f"{deaths}; the launch was stopped", roll_call(ranks, outcomes, seen, dead), details(outcomes, seen)
+        )
+
+    def close(self) -> None:
+        """End the job in peace if it is idle, else by force."""
+        for channel in self.channels:
+            with suppress(OSError):
+                channel.send(None)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=2)
+        self.kill()
+
+    def kill(self) -> None:
+        """End every process of the job and remove what it left."""
+        unlink_shared_memory(self.pids)
+        kill_groups(self.pids)
+        if self.process:
+            end_mpirun(self.process)
+        wait_gone(self.pids)
+        self.disown()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def disown(self) -> None:
+        """Close our ends of the sockets; a forked child does this, for the job is its parent's."""
+        for channel in self.channels:
+            channel.close()
+        self.channels, self.pids = [], []
+
+
+def _unpack(outcomes: dict[int, Outcome]) -> tuple[list[Any], dict[int, BaseException]]:
+    """Results in the order of the ranks, and exceptions by rank; a result that cannot be loaded here is one, too."""
+    results, errors = [], {}
+    for rank, outcome in sorted(outcomes.items()):
+        try:
+            value = pickle.loads(outcome.value)
+        except Exception as error:
+            value, outcome.failed, outcome.story = error, True, tell_story(error)
+        if outcome.failed:
+            errors[rank] = value
+        else:
+            results.append(value)
+    return results, errors
+
+
+def _cause_of_death(rank: int, log: str) -> str:
+    """What mpirun wrote about the end of a rank: MPICH lists wait statuses, Open MPI tells of the first one in words."""
+    if codes := re.findall(r"Exit codes: \[.*?\] ([\d,]+)", log):
+        status = [int(code) for part in codes for code in part.split(",")][rank]
+        code = os.waitstatus_to_exitcode(status)
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+    if told := re.search(rf"rank {rank}\b[^.]*?exited on signal (\d+)", log):
+        return f"was killed by {signal.Signals(int(told[1])).name}"
+    if told := re.search(rf"rank,? {rank}\b.*?[Ee]xit code:? +(\d+)", log, re.DOTALL):
+        return f"ended with exit status {told[1]}"
+    return "died"

@@ -1,0 +1,115 @@
+"""Networks as data: which links a message crosses, and what they cost.
+
+The cost model (Hockney 1994, with ports and links): a message of n bytes takes alpha + n beta on the slowest link of
+its way. A rank sends one message and receives one at a time; a link carries one at a time. A reduction costs gamma
+seconds a byte. Bandwidth is never shared among flows: a message has its whole way to itself, or it waits.
+
+A network here is a tree of levels. Ranks below one switch of level 0 form a node, nodes below one switch of level 1 a
+pod, and so on. A message climbs to the lowest level that its two ends share and down again. Each group has `uplinks`
+cables to the level above; the one it takes is chosen by its destination (destination-modulo routing, as static
+fat-tree routing does), so two messages may or may not meet on a cable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+from typing import Any, NamedTuple
+
+
+class Route(NamedTuple):
+    """How one message travels: latency (s), inverse bandwidth (s/byte), and the links it holds."""
+
+    alpha: float
+    beta: float
+    links: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of switches: `ranks` below one switch, the cost of staying below it, cables to the level above."""
+
+    ranks: float
+    alpha: float
+    beta: float
+    uplinks: int = 1
+
+
+@dataclass(frozen=True)
+class Network:
+    """A tree of levels, innermost first, and `gamma`, the seconds it takes to reduce one byte."""
+
+    levels: tuple[Level, ...]
+    gamma: float = 0.0
+    name: str = "network"
+
+    def __post_init__(self):
+        sizes = [level.ranks for level in self.levels]
+        if any(level.alpha < 0 or level.beta < 0 or level.uplinks < 1 for level in self.levels) or self.gamma < 0:
+            raise ValueError(f"alpha, beta and gamma must be >= 0 and uplinks >= 1, got {self}")
+        if any(inner < 1 or outer % inner for inner, outer in zip(sizes, sizes[1:], strict=False) if outer != inf):
+            raise ValueError(f"each level must hold a whole number of the level below, got sizes {sizes}")
+
+    def node(self, rank: int) -> int:
+        """The number of the node that holds `rank`: what Split_type(COMM_TYPE_SHARED) groups by."""
+        return int(rank // self.levels[0].ranks)
+
+    @lru_cache(maxsize=1 << 16)  # noqa: B019  (a network is immutable and small; a launch asks the same routes often)
+    def route(self, source: int, dest: int) -> Route:
+        """The way from one rank to another. A message to oneself costs nothing."""
+        if source == dest:
+            return Route(0.0, 0.0)
+        links = []
+        for depth, level in enumerate(self.levels):
+            here, there = source // level.ranks, dest // level.ranks
+            if here == there:
+                return Route(level.alpha, level.beta, tuple(links))
+            cable = dest % level.uplinks
+            links += [(depth, "up", here, cable), (depth, "down", there, cable)]
+        raise ValueError(f"ranks {source} and {dest} are not on one network: it holds {self.levels[-1].ranks} ranks")
+
+
+def uniform(alpha: float = 1e-6, beta: float = 1e-10, gamma: float = 0.0) -> Network:
+    """Every pair of ranks is alike: alpha seconds and beta seconds a byte (1 us and 10 GB/s unless told)."""
+    return Network((Level(inf, alpha, beta),), gamma, "uniform")
+
+
+def two_level(
+    ranks_per_node: int,
+    alpha: float = 1e-6,
+    beta: float = 1e-11,
+    alpha_out: float = 5e-6,
+    beta_out: float = 4e-11,
+    nics: int = 1,
+    gamma: float = 0.0,
+) -> Network:
+    """Nodes of `ranks_per_node` ranks: (alpha, beta) inside, (alpha_out, beta_out) between, through `nics` cards.
+
+    Unless told: 100 GB/s inside and one card of 25 GB/s (200 Gbit/s) a node, the shape of a node with NVLink.
+    """
+    inside, between = Level(ranks_per_node, alpha, beta, nics), Level(inf, alpha_out, beta_out)
+    return Network((inside, between), gamma, "two-level")
+
+
+def fat_tree(
+    ranks_per_node: int,
+    nodes_per_pod: int,
+    alphas: tuple[float, float, float] = (1e-6, 5e-6, 8e-6),
+    betas: tuple[float, float, float] = (1e-11, 4e-11, 4e-11),
+    nics: int = 1,
+    oversubscription: float = 1.0,
+    gamma: float = 0.0,
+) -> Network:
+    """Nodes in pods under one core: a pod has nodes_per_pod * nics / oversubscription cables to the core.
+
+    The three alphas and betas hold inside a node, inside a pod, and across the core. With oversubscription 1 the tree
+    is full: it has as many cables above a pod as below (Leiserson 1985).
+    """
+    cables = int(nodes_per_pod * nics / oversubscription)
+    if cables < 1:
+        raise ValueError(f"{nodes_per_pod} nodes x {nics} cards / {oversubscription} leave no cable to the core")
+    pod = ranks_per_node * nodes_per_pod
+    sizes, uplinks = (ranks_per_node, pod, inf), (nics, cables, 1)
+    levels = tuple(map(Level, sizes, alphas, betas, uplinks))
+    return Network(levels, gamma, "fat tree")

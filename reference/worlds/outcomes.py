@@ -1,0 +1,152 @@
+"""What the parent sends to each real rank, what comes back, and the Run or the error that all of it makes."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .errors import RankFailed, RankStatus
+from .run import Run
+from .timeline import Event, Timeline
+
+Frame = tuple[str, int, str]  # file, line, function
+MACHINERY = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "mpi.py"))
+
+
+@dataclass
+class Order:
+    """One launch: `program` is pickled (program, args); it is run with the parent's import path and directory."""
+
+    number: int
+    ranks: int
+    program: bytes
+    path: list[str]
+    directory: str
+
+
+@dataclass
+class Outcome:
+    """What one rank reports when its launch is over.
+
+    `value` is the pickled result or, if `failed`, the pickled exception; `story` then tells each exception of its chain
+    with the program's frames. Times are seconds on the machine's clock. `communicators` counts those made.
+    """
+
+    value: bytes
+    failed: bool = False
+    story: list[tuple[str, list[Frame]]] = field(default_factory=list)
+    start: float = 0.0
+    end: float = 0.0
+    calls: Counter = field(default_factory=Counter)
+    bytes_sent: int = 0
+    messages: int = 0
+    communicators: int = 0
+    events: list[Event] = field(default_factory=list)
+
+
+@dataclass
+class Sighting:
+    """Where a rank was when somebody looked: the call it was in, its communicator, and the program's frames."""
+
+    call: str = ""
+    group: str = ""
+    frames: list[Frame] = field(default_factory=list)
+
+
+def program_frames(frames: list[Frame]) -> list[Frame]:
+    """The frames (outermost first) without those of the machinery around the program."""
+    return [frame for frame in frames if not frame[0].startswith((*MACHINERY, "<frozen "))]
+
+
+def read_dump(text: str) -> list[Frame]:
+    """The program's frames in what faulthandler wrote: those of the thread in which the program runs."""
+    for thread in text.split("\n\n"):
+        frames = [(f, int(n), name) for f, n, name in re.findall(r'File "(.*)", line (\d+) in (.*)', thread)][::-1]
+        if any(name == "run_program" and file.startswith(MACHINERY) for file, _, name in frames):
+            return program_frames(frames)
+    return []
+
+
+def tell_story(error: BaseException) -> list[tuple[str, list[Frame]]]:
+    """The chain of exceptions that led to `error`, the first one first, each with its text and the program's frames."""
+    story, seen = [], set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        frames = [(f.filename, f.lineno, f.name) for f in traceback.extract_tb(error.__traceback__)]
+        story.append(("".join(traceback.format_exception_only(error)).rstrip(), program_frames(frames)))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return story[::-1]
+
+
+def make_run(outcomes: list[Outcome], results: list) -> Run:
+    """The Run of a launch in which every rank returned."""
+    start = min(outcome.start for outcome in outcomes)
+    events = sorted((event for outcome in outcomes for event in outcome.events), key=lambda event: event.end)
+    return Run(
+        results=results,
+        seconds=max(outcome.end for outcome in outcomes) - start,
+        bytes_sent=[outcome.bytes_sent for outcome in outcomes],
+        messages=[outcome.messages for outcome in outcomes],
+        calls=[outcome.calls for outcome in outcomes],
+        timeline=Timeline(event._replace(start=event.start - start, end=event.end - start) for event in events),
+        world="mpi",
+    )
+
+
+def roll_call(ranks: int, outcomes: dict[int, Outcome], seen: dict[int, Sighting], dead=()) -> list[RankStatus]:
+    """One line a rank: what it was doing when the launch was over."""
+    return [_status(rank, outcomes.get(rank), seen.get(rank, Sighting()), rank in dead) for rank in range(ranks)]
+
+
+def _status(rank: int, outcome: Outcome | None, sighting: Sighting, dead: bool) -> RankStatus:
+    if outcome and outcome.failed:
+        return RankStatus(rank, "failed", where=_where(outcome.story[-1][1]))
+    if outcome:
+        return RankStatus(rank, "finished")
+    state = "failed" if dead else "waiting" if sighting.call else "running"
+    return RankStatus(rank, state, sighting.call, sighting.group, _where(sighting.frames))
+
+
+def failure(ranks: int, outcomes: dict[int, Outcome], errors: dict[int, BaseException], seen: dict[int, Sighting]):
+    """The RankFailed of a launch in which the program raised on the ranks in `errors`; `seen` are those left waiting."""
+    first = min(errors, key=lambda rank: outcomes[rank].end)
+    cause = f"rank {first} raised {outcomes[first].story[-1][0]}"
+    if len(errors) > 1:
+        cause += f" ({len(errors)} ranks of {ranks} raised)"
+    if seen:
+        cause += f"\nRanks {sorted(seen)} were not done a while later; they were stopped."
+    return RankFailed(cause, roll_call(ranks, outcomes, seen), details(outcomes, seen), errors)
+
+
+def details(outcomes: dict[int, Outcome], seen: dict[int, Sighting]) -> str:
+    """Tracebacks of the ranks that raised and stacks of those in `seen`; ranks that tell the same are told together."""
+    tales = {rank: _traceback(outcome) for rank, outcome in sorted(outcomes.items()) if outcome.failed}
+    tales |= {rank: _stack(sighting) for rank, sighting in sorted(seen.items()) if sighting.frames}
+    told: dict[str, list[int]] = {}
+    for rank, tale in tales.items():
+        told.setdefault(tale, []).append(rank)
+    return "\n".join(f"{_ranks(ranks)}, {tale}" for tale, ranks in told.items())
+
+
+def _ranks(ranks: list[int]) -> str:
+    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
+
+
+def _traceback(outcome: Outcome) -> str:
+    return "which failed:\n" + "".join(_lines(frames) + text + "\n" for text, frames in outcome.story)
+
+
+def _stack(sighting: Sighting) -> str:
+    return f"in {sighting.call or 'its own code'}:\n{_lines(sighting.frames)}"
+
+
+def _lines(frames: list[Frame]) -> str:
+    """Frames with their lines of source, looked up here: only the parent knows the cells of a notebook."""
+    return "".join(traceback.StackSummary.from_list([(*frame, None) for frame in frames]).format())
+
+
+def _where(frames: list[Frame]) -> str:
+    return f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""

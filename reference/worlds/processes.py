@@ -1,0 +1,108 @@
+"""Processes that must not outlive their use: finding mpirun, ending ranks, and what ranks leave in shared memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+INSTALL = "real ranks need MPI: pip install mpich mpi4py (or conda install -c conda-forge mpich mpi4py)"
+OF_ANOTHER_JOB = ("PMI_", "PMIX_", "MPI_LOCAL", "OMPI_COMM_", "OMPI_UNIVERSE_")  # if we run under mpirun ourselves
+SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # Open MPI 5: more ranks than cores, please
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",  # Open MPI 4
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+    "HYDRA_LAUNCHER": "fork",  # MPICH: on this machine, also inside a Slurm job
+    "HYDRA_RMK": "user",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+def find_mpirun() -> str:
+    """The mpirun beside this Python, or else the one on PATH; RuntimeError says how to get one."""
+    beside = Path(sys.executable).with_name("mpirun")
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpirun")
+    if found is None:
+        raise RuntimeError(f"no mpirun beside {sys.executable} and none on PATH; {INSTALL}")
+    return found
+
+
+def mpirun_command(ranks: int, *command: str) -> list[str]:
+    """Start `command` on that many ranks. If MPICH's mpirun sees a rank die, it shall not kill the others: we look first."""
+    mpirun = find_mpirun()
+    version = subprocess.run(
+        [mpirun, "--version"], capture_output=True, text=True, timeout=20, env=environment()
+    ).stdout
+    hydra = ["-disable-auto-cleanup", "-print-all-exitcodes"] if "HYDRA" in version else []
+    return [mpirun, *hydra, "-n", str(ranks), *command]
+
+
+def environment() -> dict[str, str]:
+    """The environment of mpirun: ours with our import path, without traces of a job that we may be part of."""
+    ours = {key: value for key, value in os.environ.items() if not key.startswith(OF_ANOTHER_JOB)}
+    return ours | SETTINGS | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+
+
+def shared_memory(pids: Iterable[int]) -> set[str]:
+    """The files in /dev/shm that these processes have mapped (none where there is no /proc, as on macOS)."""
+    files = set()
+    for pid in pids:
+        with suppress(OSError):
+            maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+            files |= {
+                line[line.index("/dev/shm/") :].removesuffix(" (deleted)")
+                for line in maps.splitlines()
+                if "/dev/shm/" in line
+            }
+    return files
+
+
+def unlink_shared_memory(pids: Iterable[int]) -> None:
+    """Remove the names of the shared memory of these processes; it is freed when the last of them ends."""
+    for file in shared_memory(pids):
+        with suppress(OSError):
+            os.unlink(file)
+
+
+def kill_groups(pids: Iterable[int]) -> None:
+    """SIGKILL to the process groups that these processes lead."""
+    for pid in pids:
+        with suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def wait_gone(pids: Iterable[int], seconds: float = 3.0) -> None:
+    """Wait until none of these processes exists any more, at most that long."""
+    deadline = time.monotonic() + seconds
+    while any(map(exists, pids)) and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def exists(pid: int) -> bool:
+    """Whether there is a process of that number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def end_mpirun(process: subprocess.Popen) -> None:
+    """Let mpirun end by itself when its ranks are gone; help it if it does not."""
+    for send_signal in (lambda: None, process.terminate, lambda: os.killpg(process.pid, signal.SIGKILL)):
+        with suppress(OSError):
+            send_signal()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=2)
+            break

@@ -1,0 +1,217 @@
+"""The roll call: what every rank was doing when a launch went wrong, and one sentence on the likely cause."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from .. import mpi
+from .errors import RankStatus
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+# How calls are spelled ---------------------------------------------------------------------------------------------
+
+
+def amount(buffer: Any) -> str:
+    """ "3 x f8": how many elements of which type."""
+    return f"{buffer.count} x {buffer.dtype}"
+
+
+def arguments(source: int, tag: int, buffer: Any = None) -> str:
+    """The arguments of a receive or a probe."""
+    source = "ANY_SOURCE" if source == mpi.ANY_SOURCE else source
+    tag = "ANY_TAG" if tag == mpi.ANY_TAG else tag
+    return f"source={source}, tag={tag}" + (f", {amount(buffer)}" if buffer is not None else "")
+
+
+def spelled(named: dict[str, Any]) -> str:
+    """The arguments of a collective call."""
+    return ", ".join(f"{key}={value}" for key, value in named.items())
+
+
+def posted(completion: Any) -> str:
+    """The call behind a request."""
+    return getattr(completion, "call", None) or "a collective"
+
+
+def location(where: tuple[str, int] | None) -> str:
+    """ "file:line: source" of a call, short enough for one line of a report."""
+    if where is None:
+        return ""
+    filename, line = where
+    source = linecache.getline(filename, line).strip()
+    short = "cell" if "ipykernel" in filename or filename.startswith("<") else Path(filename).name
+    return f"{short}:{line}" + (f": {source}" if source else "")
+
+
+def _ranks(numbers: list[int]) -> str:
+    """ "rank 2", "ranks 0, 1 and 3", "ranks 0, 1, 2, ... (64 of them)"."""
+    numbers = sorted(numbers)
+    if len(numbers) == 1:
+        return f"rank {numbers[0]}"
+    if len(numbers) > 8:
+        return f"ranks {', '.join(map(str, numbers[:3]))}, ... ({len(numbers)} of them)"
+    return f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+# The roll call -----------------------------------------------------------------------------------------------------
+
+
+def roll_call(engine: Any) -> tuple[RankStatus, ...]:
+    """One line a rank."""
+    return tuple(_status(rank) for rank in engine.ranks)
+
+
+def _status(rank: Any) -> RankStatus:
+    if rank.state in ("finished", "failed"):
+        said = f"{type(rank.error).__name__}: {rank.error}".splitlines()[0] if rank.error is not None else ""
+        return RankStatus(rank.index, rank.state, said)
+    if rank.group is None:
+        return RankStatus(rank.index, rank.state)
+    name, place = rank.group.name, rank.group.rank_of[rank.index]
+    group = name if place == rank.index else f"{name} (rank {place} there)"
+    call = rank.call if rank.state == "waiting" else f"after {rank.call}"
+    return RankStatus(rank.index, rank.state, call, group, location(rank.where))
+
+
+def failure(engine: Any, failed: list) -> tuple[str, tuple[RankStatus, ...], str]:
+    """Cause, roll call and tracebacks when the program raised."""
+    first = min(failed, key=lambda rank: (rank.clock, rank.index))
+    said = traceback.format_exception_only(first.error)[-1].strip()
+    waiting = [rank.index for rank in engine.ranks if rank.state == "waiting"]
+    cause = f"the program raised on {_ranks([rank.index for rank in failed])}: {said}"
+    if waiting:
+        cause += f" ({_ranks(waiting)} then waited in vain)"
+    return cause, roll_call(engine), "\n".join(_traceback(rank) for rank in failed[:4])
+
+
+def _traceback(rank: Any) -> str:
+    error = rank.error
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_PACKAGE)]
+    lines = traceback.format_list(frames) + traceback.format_exception_only(error)
+    return f"--- rank {rank.index} ---\n" + "".join(lines).rstrip()
+
+
+def stack_of(rank: Any) -> str:
+    """The Python stack of a rank that is running, the program's lines only."""
+    frame = sys._current_frames().get(rank.thread.ident)
+    frames = [f for f in traceback.extract_stack(frame) if not f.filename.startswith((_PACKAGE, sys.base_prefix))]
+    return f"--- rank {rank.index} ---\n" + "".join(traceback.format_list(frames)).rstrip()
+
+
+# Likely causes -----------------------------------------------------------------------------------------------------
+
+
+def deadlock_cause(engine: Any) -> str:
+    """One sentence on why nobody can go on: the first of the usual reasons that fits."""
+    waiting = [rank for rank in engine.ranks if rank.state == "waiting"]
+    found = _absent_from_collective(engine) or _wrong_tag(engine, waiting) or _left_early(engine, waiting)
+    found = found or _all_sending(engine, waiting) or _all_receiving(engine, waiting)
+    return f"deadlock: {found or f'{_ranks([r.index for r in waiting])} wait for what no rank is going to do'}"
+
+
+def _absent_from_collective(engine: Any) -> str | None:
+    for context in engine.contexts.values():
+        for call in context.calls.values():
+            here = [context.group[rank] for rank in call.arrived]
+            absent = [rank for rank in context.group if rank not in here]
+            doing = [_doing(engine.ranks[rank]) for rank in absent]
+            what = f"{doing[0]}" if len(set(doing)) == 1 else "elsewhere (below)"
+            verb = "call" if len(here) > 1 else "calls"
+            has = "have" if len(absent) > 1 else "has"
+            return (
+                f"{_ranks(here)} {verb} {call.name} in group {context.name!r}, {_ranks(absent)} {has} not: {what}. "
+                f"A collective must be called by every rank of its group"
+            )
+    return None
+
+
+def _doing(rank: Any) -> str:
+    return {"waiting": f"waiting in {rank.call}", "finished": "returned already"}.get(rank.state, rank.state)
+
+
+def _requests(engine: Any, ranks: list, table: dict) -> list:
+    """The sends (or receives) of `table` that these ranks are waiting for."""
+    awaited = {id(request) for rank in ranks for request in rank.awaited}
+    return [request for requests in table.values() for request in requests if id(request) in awaited]
+
+
+def _wrong_tag(engine: Any, waiting: list) -> str | None:
+    for receive in _requests(engine, waiting, engine.receives):
+        for send in engine.sends.get((receive.context, receive.rank), []):
+            if receive.peer in (send.rank, mpi.ANY_SOURCE):
+                return (
+                    f"rank {receive.rank} waits for a message with tag {receive.tag} from rank {send.rank}, "
+                    f"but what rank {send.rank} sent to it has tag {send.tag}"
+                )
+    return None
+
+
+def _left_early(engine: Any, waiting: list) -> str | None:
+    for request in _requests(engine, waiting, engine.receives) + _requests(engine, waiting, engine.sends):
+        if request.peer >= 0 and engine.ranks[request.peer].state == "finished":
+            return f"rank {request.rank} waits for rank {request.peer} in {request.call}, which has returned already"
+    return None
+
+
+def _all_sending(engine: Any, waiting: list) -> str | None:
+    sends = _requests(engine, waiting, engine.sends)
+    if {send.rank for send in sends} == {rank.index for rank in waiting}:
+        return (
+            "every waiting rank is in a send to a rank that is not receiving. Send may wait until its message is "
+            "received: MPI may buffer it or not, and here it always waits. Use Sendrecv or Isend, or let some "
+            "ranks receive first"
+        )
+    return None
+
+
+def _all_receiving(engine: Any, waiting: list) -> str | None:
+    receives = _requests(engine, waiting, engine.receives)
+    if {receive.rank for receive in receives} == {rank.index for rank in waiting}:
+        return "every waiting rank is in a receive, and nobody is left to send: was a send forgotten, or put after it?"
+    return None
+
+
+def polling_cause(me: Any) -> str:
+    """Why polling ended."""
+    return (
+        f"deadlock: rank {me.index} has polled {me.polls:,} times in a row in {me.call} in vain, nothing is in flight, "
+        f"and every other rank waits, polls or has returned: what it asks for will never come"
+    )
+
+
+def type_cause(send: Any, receive: Any) -> str:
+    """Why a message was refused: elements."""
+    return (
+        f"rank {send.rank} sent {amount(send.buffer)} to rank {receive.rank}, which receives {amount(receive.buffer)} "
+        f"({location(receive.where)}): MPI does not convert, both sides must name the same type of element"
+    )
+
+
+def truncation_cause(send: Any, receive: Any) -> str:
+    """Why a message was refused: length."""
+    return (
+        f"truncation: rank {send.rank} sent {amount(send.buffer)} ({send.buffer.raw.size} bytes) to rank "
+        f"{receive.rank}, whose buffer has room for {receive.buffer.raw.size} bytes ({location(receive.where)})"
+    )
+
+
+def unreceived(engine: Any) -> str:
+    """What was left lying when the program ended; empty if nothing was."""
+    sends = [send for queue in engine.sends.values() for send in queue]
+    receives = [receive for queue in engine.receives.values() for receive in queue]
+    lines = [
+        f"rank {send.rank} sent {amount(send.buffer)} with tag {send.tag} to rank {send.peer}, which never received "
+        f"it ({location(send.where)})"
+        for send in sends
+    ]
+    lines += [
+        f"rank {receive.rank} posted {receive.call}, and no such message was ever sent ({location(receive.where)})"
+        for receive in receives
+    ]
+    return "the program ended with unfinished messages: " + "; ".join(lines[:8]) if lines else ""

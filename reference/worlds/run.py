@@ -1,0 +1,37 @@
+"""What a launch gives back, the same in both worlds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from .timeline import Timeline
+
+
+@dataclass
+class Run:
+    """The outcome of one launch.
+
+    results     what each rank returned
+    seconds     makespan: when the last rank finished (virtual seconds, or measured ones)
+    bytes_sent  bytes that each rank sent. On the virtual cluster everything counts, also what collective calls send
+                inside; on real ranks only the program's own sends can be seen
+    messages    messages that each rank sent, counted alike
+    calls       how often each rank called what: Counter({"Sendrecv": 14})
+    timeline    every send, receive, wait and computation with start and end, in seconds
+    world       "virtual" or "mpi"
+    """
+
+    results: list[Any]
+    seconds: float
+    bytes_sent: list[int]
+    messages: list[int]
+    calls: list[Counter]
+    timeline: Timeline = field(repr=False)
+    world: str = "virtual"
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks ran."""
+        return len(self.results)

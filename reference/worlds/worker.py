@@ -1,0 +1,182 @@
+"""What each real rank runs: `python -m reference.worlds.worker DIRECTORY`, started by `mpirun` (real.py).
+
+A rank connects to the socket in DIRECTORY, says its process id, starts MPI, says its rank, and then sleeps on the
+socket until it is sent a program. It runs it on a communicator made for this launch alone, so that a message which
+a program left behind never meets the next program, and sends back an Outcome. What the program prints goes over the
+same socket, line by line, and so is there before the result. When the parent is gone, the socket ends, and so does
+the rank.
+
+Two files in DIRECTORY tell where a rank is when it does not answer: `call-R` names the MPI call it is in, and
+`stack-R` receives its Python stack upon the signal SIGUSR1, or when it crashes.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import mmap
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+
+from .. import mpi
+from .counting import Counted
+from .meter import Meter, clock
+from .outcomes import Order, Outcome, tell_story
+from .processes import unlink_shared_memory
+from .seeding import seed_rank
+
+CALL_SIZE = 256  # bytes of the file that names the call
+
+
+class Channel:
+    """The socket to the parent: messages are pairs (kind, content), sent whole by whichever thread sends them."""
+
+    def __init__(self, connection: Connection):
+        self.connection, self.lock = connection, threading.Lock()
+        os.register_at_fork(after_in_child=self._forked)
+
+    def send(self, kind: str, content: Any) -> None:
+        """Send one message."""
+        with self.lock:
+            self.connection.send((kind, content))
+
+    def listen(self, inbox: queue.SimpleQueue) -> None:
+        """Put what the parent sends into `inbox`; when the parent is gone, end this process, whatever it is doing."""
+        try:
+            while True:
+                inbox.put(self.connection.recv())
+        except (EOFError, OSError):
+            unlink_shared_memory([os.getpid()])
+            os._exit(1)
+
+    def _forked(self) -> None:
+        self.connection.close()  # else the parent would not see this rank's end while its child lives
+        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+
+
+class Lines(io.TextIOBase):
+    """A text stream that sends each line to the parent as soon as it is complete."""
+
+    def __init__(self, channel: Channel, kind: str):
+        self.channel, self.kind, self.rest = channel, kind, ""
+
+    def writable(self) -> bool:
+        """Yes."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Send the lines that `text` completes and keep the rest."""
+        lines, newline, self.rest = (self.rest + text).rpartition("\n")
+        if newline:
+            self.channel.send(self.kind, lines + newline)
+        return len(text)
+
+    def end_line(self) -> None:
+        """Send what is left of a line that was never ended."""
+        if self.rest:
+            self.write("\n")
+
+
+def carry_out(order: Order, world, show, channel: Channel) -> tuple[Outcome, Meter]:
+    """Run one launch on this rank: the program, its result or its exception, and what was counted."""
+
+    def started() -> None:
+        comm.Barrier()
+        channel.send("started", None)
+
+    members = world.group.Incl(range(order.ranks))
+    comm = world.Create_group(members, order.number % 1000)
+    meter = Meter(comm.rank, comm, show)
+    counting = Counted.over(comm, meter, "world")
+    sys.path[:] = order.path
+    os.chdir(order.directory)
+    outcome = run_program(order.program, counting, started)
+    outcome.calls, outcome.bytes_sent, outcome.messages = meter.calls, meter.bytes_sent, meter.messages
+    outcome.events, outcome.communicators = meter.events, meter.communicators
+    return outcome, meter
+
+
+def run_program(pickled: bytes, comm, started: Callable[[], None]) -> Outcome:
+    """Load the program, wait in `started` until all ranks have, and run it; whatever it raises is its outcome."""
+    failed: BaseException | None = None
+    try:
+        program, args = pickle.loads(pickled)
+        seed_rank(comm.rank)
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(1)  # ranks are many and cores are few
+    except BaseException as error:
+        failed = error
+    started()
+    start = clock()
+    try:
+        if failed:
+            raise failed
+        result = program(comm, *args)
+        end = clock()
+        return Outcome(cloudpickle.dumps(result), start=start, end=end)
+    except BaseException as error:
+        return Outcome(portable(error), failed=True, story=tell_story(error), start=start, end=clock())
+
+
+def portable(error: BaseException) -> bytes:
+    """The exception pickled, or one that has its text if it cannot be. MPI's own keep their class, not their code."""
+    if isinstance(error, mpi.Exception):
+        error = mpi.Exception(error.Get_error_class())
+    try:
+        data = cloudpickle.dumps(error)
+        pickle.loads(data)
+        return data
+    except BaseException:
+        return pickle.dumps(RuntimeError(tell_story(error)[-1][0]))
+
+
+def tell_where(directory: Path, rank: int):
+    """Open the two files of this rank; returns the function that writes the call it is in."""
+    stack = open(directory / f"stack-{rank}", "wb")  # noqa: SIM115 (faulthandler needs it until the end)
+    faulthandler.enable(stack)
+    faulthandler.register(signal.SIGUSR1, stack)
+    with open(directory / f"call-{rank}", "w+b") as file:
+        file.truncate(CALL_SIZE)
+        board = mmap.mmap(file.fileno(), CALL_SIZE)
+
+    def show(call: str, group: str, stack=stack) -> None:
+        if call:
+            board[:] = f"{call}\n{group}".encode()[:CALL_SIZE].ljust(CALL_SIZE, b"\0")
+        else:
+            board[:1] = b"\0"
+
+    return show
+
+
+def main(directory: Path) -> None:
+    """Serve the parent until it sends None."""
+    if os.getpgrp() != os.getpid():
+        os.setpgid(0, 0)  # so that the parent can end this rank with all that it may have started
+    channel, inbox = Channel(Client(str(directory / "socket"), "AF_UNIX")), queue.SimpleQueue()
+    channel.send("process", os.getpid())
+    threading.Thread(target=channel.listen, args=(inbox,), daemon=True).start()
+    world = mpi.world()
+    show = tell_where(directory, world.rank)
+    sys.stdout, sys.stderr = Lines(channel, "stdout"), Lines(channel, "stderr")
+    channel.send("rank", world.rank)
+    unfinished = []  # requests that a program left active: MPI may still write into their buffers
+    while (order := inbox.get()) is not None:
+        outcome, meter = carry_out(order, world, show, channel)
+        unfinished.extend(meter.active.values())
+        sys.stdout.end_line()
+        sys.stderr.end_line()
+        channel.send("outcome", outcome)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
