@@ -53,6 +53,9 @@ def element_type(dtype: Any) -> tuple[str, int]:
 
 def read(spec: Any, writable: bool = False) -> Buffer:
     """The Buffer behind what the program passed; mpi4py's exceptions for what it refuses."""
+    if type(spec) is np.ndarray and spec.flags.c_contiguous and (spec.flags.writeable or not writable):
+        code, size = element_type(spec.dtype)
+        return Buffer(spec.reshape(-1).view(np.uint8), code, size)  # the common case, without the detour
     counts = displs = datatype = None
     if isinstance(spec, list | tuple):
         obj, *rest = spec

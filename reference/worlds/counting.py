@@ -16,6 +16,7 @@ from functools import cached_property, wraps
 from typing import Any
 
 from .. import mpi
+from . import report
 from .buffers import read
 from .meter import Meter
 
@@ -37,6 +38,10 @@ class Counted:
         meter.communicators += 1
         return counting
 
+    def derived(self, comm: mpi.Intracomm, label: str) -> Counted:
+        """A communicator that was made from this one, and is named after it."""
+        return self.over(comm, self.meter, f"{self._name}.{label}")
+
     def Set_name(self, name: str) -> None:
         """Name the communicator; timelines and roll calls print it."""
         self._name = name
@@ -47,6 +52,11 @@ class Counted:
         return self._name
 
     name = property(Get_name, Set_name)
+
+    @property
+    def _place(self) -> str:
+        there = "" if self.rank == self.meter.rank else f" (rank {self.rank} there)"
+        return self._name + there
 
     @cached_property
     def _world_ranks(self) -> list[int]:
@@ -59,7 +69,7 @@ class Counted:
     @contextmanager
     def noted(self, name: str, arguments: str = "") -> Iterator[float]:
         """Count a call of that name and show it while it lasts; gives the time at which it started."""
-        with self.meter.call(name, arguments, self._name) as start:
+        with self.meter.call(name, arguments, self._place) as start:
             yield start
 
     def sent(self, nbytes: int, dest: int, start: float | None = None) -> None:
@@ -74,17 +84,37 @@ class Counted:
         if status.Get_source() != mpi.PROC_NULL:
             self.meter.moved("recv", start, self.peer(status.Get_source()), status.Get_count(mpi.BYTE), self._name)
 
+    def Split(self, color=0, key=0) -> Counted:
+        """The communicator of all ranks that give the same color, in the order of their keys."""
+        with self.noted("Split", f"color={color}, key={key}"):
+            return self.derived(super().Split(color, key), f"split({color})")
+
+    def Split_type(self, split_type, key=0, info=mpi.INFO_NULL) -> Counted:
+        """The communicator of the ranks on this rank's node."""
+        with self.noted("Split_type", f"key={key}"):
+            return self.derived(super().Split_type(split_type, key, info), "node")
+
+    def Dup(self, info=None) -> Counted:
+        """The same ranks, with messages of their own."""
+        with self.noted("Dup"):
+            return self.derived(super().Dup(info), "dup")
+
+    def Create_cart(self, dims, periods=None, reorder=False) -> CountingCart:
+        """The first ranks as a grid."""
+        with self.noted("Create_cart", f"dims={list(dims)}"):
+            return self.derived(super().Create_cart(dims, periods, reorder), "cart")
+
     def Recv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> None:
         """Receive a message into a buffer."""
         status = mpi.Status() if status is None else status
-        with self.noted("Recv", _envelope(source=source, tag=tag)) as start:
+        with self.noted("Recv", report.arguments(source, tag)) as start:
             super().Recv(buf, source, tag, status)
         self.received(status, start)
 
     def recv(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> Any:
         """Receive an object."""
         status = mpi.Status() if status is None else status
-        with self.noted("recv", _envelope(source=source, tag=tag)) as start:
+        with self.noted("recv", report.arguments(source, tag)) as start:
             message = super().recv(buf, source, tag, status)
         self.received(status, start)
         return message
@@ -94,7 +124,7 @@ class Counted:
     ) -> None:
         """Send one message and receive another."""
         status = mpi.Status() if status is None else status
-        with self.noted("Sendrecv", _envelope(dest=dest, source=source, tag=sendtag)) as start:
+        with self.noted("Sendrecv", _both(dest, sendtag, source, recvtag)) as start:
             super().Sendrecv(sendbuf, dest, sendtag, recvbuf, source, recvtag, status)
         self.sent(_size(sendbuf), dest, start)
         self.received(status, start)
@@ -104,7 +134,7 @@ class Counted:
     ) -> Any:
         """Send one object and receive another."""
         status, data = mpi.Status() if status is None else status, _pickled(sendobj)
-        with self.noted("sendrecv", _envelope(dest=dest, source=source, tag=sendtag)) as start:
+        with self.noted("sendrecv", _both(dest, sendtag, source, recvtag)) as start:
             request = super().Isend(data, dest, sendtag)
             message = super().recv(recvbuf, source, recvtag, status)
             request.Wait()
@@ -119,6 +149,11 @@ class CountingComm(Counted, mpi.Intracomm):
 
 class CountingCart(Counted, mpi.Cartcomm):
     """mpi4py's Cartcomm, noted by its `meter`."""
+
+    def Sub(self, remain_dims) -> CountingCart:
+        """The grid of the dimensions that remain."""
+        with self.noted("Sub", f"remain_dims={list(remain_dims)}"):
+            return self.derived(super().Sub(remain_dims), "sub")
 
 
 class CountingRequest(mpi.Request):
@@ -171,10 +206,8 @@ def _waiting(name: str, requests) -> Iterator[None]:
     ours[0].comm.meter.waited(start, ours[0].comm.name, name)
 
 
-def _envelope(**numbers: int) -> str:
-    """Arguments as a roll call prints them; wildcards and the default tag go without saying."""
-    shown = {key: n for key, n in numbers.items() if n not in (mpi.ANY_SOURCE, mpi.ANY_TAG) and (key, n) != ("tag", 0)}
-    return ", ".join(f"{key}={'PROC_NULL' if n == mpi.PROC_NULL else n}" for key, n in shown.items())
+def _both(dest: int, sendtag: int, source: int, recvtag: int) -> str:
+    return f"dest={dest}, sendtag={sendtag}, {report.arguments(source, recvtag)}"
 
 
 def _size(buf: Any) -> int:
@@ -195,7 +228,7 @@ def _send(name: str, upper: str, prepare: Callable) -> Callable:
 
     def method(self, buf, dest, tag=0):
         data = prepare(buf)
-        with self.noted(name, _envelope(dest=dest, tag=tag)) as start:
+        with self.noted(name, f"dest={dest}, tag={tag}") as start:
             inner(self, data, dest, tag)
         self.sent(_size(data), dest, start)
 
@@ -206,7 +239,7 @@ def _isend(name: str, upper: str, prepare: Callable) -> Callable:
     inner = getattr(mpi.Intracomm, upper)
 
     def method(self, buf, dest, tag=0):
-        data, shown = prepare(buf), _envelope(dest=dest, tag=tag)
+        data, shown = prepare(buf), f"dest={dest}, tag={tag}"
         with self.noted(name, shown) as start:
             request = inner(self, data, dest, tag)
         self.sent(_size(data), dest)
@@ -220,7 +253,7 @@ def _irecv(name: str) -> Callable:
     inner = getattr(mpi.Intracomm, name)
 
     def method(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG):
-        shown = _envelope(source=source, tag=tag)
+        shown = report.arguments(source, tag)
         with self.noted(name, shown) as start:
             request = inner(self, buf, source, tag)
         return CountingRequest(request, self, f"{name}({shown})", start, "recv")
@@ -232,7 +265,7 @@ def _collective(name: str, nonblocking: bool = False) -> Callable:
     inner = getattr(mpi.Intracomm, name)
 
     def method(self, *args, **kwargs):
-        shown = _envelope(**{key: value for key, value in kwargs.items() if type(value) is int})
+        shown = report.spelled({key: value for key, value in kwargs.items() if type(value) is int})
         with self.noted(name, shown) as start:
             result = inner(self, *args, **kwargs)
         if nonblocking:
@@ -243,20 +276,12 @@ def _collective(name: str, nonblocking: bool = False) -> Callable:
     return method
 
 
-def _poll(name: str) -> Callable:
+def _count(name: str) -> Callable:
     inner = getattr(mpi.Intracomm, name)
 
     def method(self, *args, **kwargs):
         self.meter.calls[name] += 1
         return inner(self, *args, **kwargs)
-
-    return method
-
-
-def _new_group(name: str, kind: type) -> Callable:
-    def method(self, *args, **kwargs):
-        with self.noted(name):
-            return self.over(getattr(kind, name)(self, *args, **kwargs), self.meter)
 
     return method
 
@@ -297,8 +322,6 @@ _install(Counted, "Irecv irecv", _irecv)
 _install(Counted, "Probe probe barrier bcast reduce allreduce allgather scatter gather alltoall", _collective)
 _install(Counted, mpi.API["collectives"], _collective)
 _install(Counted, mpi.API["nonblocking collectives"], lambda name: _collective(name, nonblocking=True))
-_install(Counted, "Iprobe iprobe", _poll)
-_install(Counted, "Dup Split Split_type Create_cart", lambda name: _new_group(name, mpi.Intracomm))
-_install(CountingCart, "Sub", lambda name: _new_group(name, mpi.Cartcomm), mpi.Cartcomm)
+_install(Counted, "Iprobe iprobe Free", _count)
 _install(CountingRequest, "Wait wait", _wait, mpi.Request)
 _install(CountingRequest, "Test test", _test, mpi.Request)

@@ -15,6 +15,7 @@ when the queue is empty although ranks are still waiting. That is a deadlock.
 from __future__ import annotations
 
 import heapq
+import os
 import sys
 import threading
 import traceback
@@ -145,6 +146,15 @@ class Rank:
         return self
 
 
+def _stay_on_one_core() -> None:
+    """Threads of which one runs at a time hand over twice as fast when they need not wake another core."""
+    if hasattr(os, "sched_setaffinity"):  # Linux
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
 class Engine:
     """All ranks, the queue of events, and what is waiting to be matched."""
 
@@ -188,6 +198,7 @@ class Engine:
 
     def _live_as(self, rank: Rank, program: Callable[[], Any]) -> None:
         """The life of a rank's thread."""
+        _stay_on_one_core()
         rank.gate.acquire()
         try:
             if self.error is None:
@@ -413,7 +424,7 @@ class Engine:
         if source == dest:
             return time
         free, held = self.free, (("out", source), ("in", dest), *route.links)
-        start = max(time, *(free[thing] for thing in held))
+        start = max(time, max([free[thing] for thing in held]))
         end = start + (route.alpha + nbytes * route.beta)
         for thing in held:
             free[thing] = end

@@ -31,7 +31,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from .errors import LaunchError, RankDied, TimedOut
-from .outcomes import Order, Outcome, Sighting, details, failure, make_run, read_dump, roll_call, tell_story
+from .outcomes import Order, Outcome, Sighting, details, failure, make_run, ranks_text, read_dump, roll_call, tell_story
 from .processes import INSTALL, end_mpirun, environment, kill_groups, mpirun_command, unlink_shared_memory, wait_gone
 from .run import Run
 
@@ -122,7 +122,7 @@ class Job:
         if errors:
             raise failure(ranks, outcomes, errors, seen)
         if missing:
-            cause = f"not done after {timeout:g} s of real time: rank(s) {sorted(missing)} of {ranks}"
+            cause = f"not done after {timeout:g} s of real time: {ranks_text(missing)} of {ranks}"
             raise TimedOut(cause, roll_call(ranks, outcomes, seen), details(outcomes, seen))
         return make_run([outcomes[rank] for rank in range(ranks)], results)
 
@@ -174,17 +174,15 @@ class Job:
         return {rank: self._sighting(rank) for rank in ranks}
 
     def _sighting(self, rank: int) -> Sighting:
-        call, _, group = (
-            (self.directory / f"call-{rank}").read_bytes().rstrip(b"\0").decode(errors="replace").partition("\n")
-        )
-        call, group = ("", "") if call.startswith("\0") else (call, group)
-        return Sighting(call, group, read_dump((self.directory / f"stack-{rank}").read_text(errors="replace")))
+        board = (self.directory / f"call-{rank}").read_bytes()
+        call, _, group = board[1:].rstrip(b"\0").decode(errors="replace").partition("\n")
+        stack = (self.directory / f"stack-{rank}").read_text(errors="replace")
+        return Sighting(board[:1] == b"\1", call, group, read_dump(stack))
 
     def _obituary(self, ranks, outcomes, seen, dead) -> RankDied:
         """The error for ranks that died: how, as mpirun tells when all is over, and where the others were."""
         seen = seen | {rank: self._sighting(rank) for rank in dead}
-        kill_groups(self.pids)
-        end_mpirun(self.process)
+        self._end()
         deaths = ", ".join(f"rank {rank} {_cause_of_death(rank, self._log())}" for rank in sorted(dead))
         return RankDied(
             f"{deaths}; the launch was stopped", roll_call(ranks, outcomes, seen, dead), details(outcomes, seen)
@@ -201,13 +199,16 @@ class Job:
 
     def kill(self) -> None:
         """End every process of the job and remove what it left."""
+        self._end()
+        self.disown()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _end(self) -> None:
         unlink_shared_memory(self.pids)
         kill_groups(self.pids)
         if self.process:
             end_mpirun(self.process)
         wait_gone(self.pids)
-        self.disown()
-        shutil.rmtree(self.directory, ignore_errors=True)
 
     def disown(self) -> None:
         """Close our ends of the sockets; a forked child does this, for the job is its parent's."""

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import sysconfig
 import traceback
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import RankFailed, RankStatus
+from .report import location
 from .run import Run
 from .timeline import Event, Timeline
 
 Frame = tuple[str, int, str]  # file, line, function
 MACHINERY = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "mpi.py"))
+LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "purelib", "platlib")}) + (
+    str(Path(__file__).parents[1] / "collectives"),
+)
 
 
 @dataclass
@@ -49,8 +55,9 @@ class Outcome:
 
 @dataclass
 class Sighting:
-    """Where a rank was when somebody looked: the call it was in, its communicator, and the program's frames."""
+    """Where a rank was when somebody looked: whether in a call, which one (or the last), and the program's frames."""
 
+    waiting: bool = False
     call: str = ""
     group: str = ""
     frames: list[Frame] = field(default_factory=list)
@@ -63,7 +70,7 @@ def program_frames(frames: list[Frame]) -> list[Frame]:
 
 def read_dump(text: str) -> list[Frame]:
     """The program's frames in what faulthandler wrote: those of the thread in which the program runs."""
-    for thread in text.split("\n\n"):
+    for thread in re.split("hread 0x", text):
         frames = [(f, int(n), name) for f, n, name in re.findall(r'File "(.*)", line (\d+) in (.*)', thread)][::-1]
         if any(name == "run_program" and file.startswith(MACHINERY) for file, _, name in frames):
             return program_frames(frames)
@@ -103,21 +110,21 @@ def roll_call(ranks: int, outcomes: dict[int, Outcome], seen: dict[int, Sighting
 
 def _status(rank: int, outcome: Outcome | None, sighting: Sighting, dead: bool) -> RankStatus:
     if outcome and outcome.failed:
-        return RankStatus(rank, "failed", where=_where(outcome.story[-1][1]))
+        said, frames = outcome.story[-1]
+        return RankStatus(rank, "failed", said.splitlines()[0], where=_where(frames))
     if outcome:
         return RankStatus(rank, "finished")
-    state = "failed" if dead else "waiting" if sighting.call else "running"
-    return RankStatus(rank, state, sighting.call, sighting.group, _where(sighting.frames))
+    state = "failed" if dead else "waiting" if sighting.waiting else "running"
+    call = f"after {sighting.call}" if sighting.call and not sighting.waiting else sighting.call
+    return RankStatus(rank, state, call, sighting.group, _where(sighting.frames))
 
 
 def failure(ranks: int, outcomes: dict[int, Outcome], errors: dict[int, BaseException], seen: dict[int, Sighting]):
     """The RankFailed of a launch in which the program raised on the ranks in `errors`; `seen` are those left waiting."""
     first = min(errors, key=lambda rank: outcomes[rank].end)
-    cause = f"rank {first} raised {outcomes[first].story[-1][0]}"
-    if len(errors) > 1:
-        cause += f" ({len(errors)} ranks of {ranks} raised)"
+    cause = f"the program raised on {ranks_text(errors)}: {outcomes[first].story[-1][0]}"
     if seen:
-        cause += f"\nRanks {sorted(seen)} were not done a while later; they were stopped."
+        cause += f" ({ranks_text(seen)} did not end soon after and had to be stopped)"
     return RankFailed(cause, roll_call(ranks, outcomes, seen), details(outcomes, seen), errors)
 
 
@@ -128,19 +135,21 @@ def details(outcomes: dict[int, Outcome], seen: dict[int, Sighting]) -> str:
     told: dict[str, list[int]] = {}
     for rank, tale in tales.items():
         told.setdefault(tale, []).append(rank)
-    return "\n".join(f"{_ranks(ranks)}, {tale}" for tale, ranks in told.items())
+    return "\n".join(f"--- {ranks_text(ranks)}{tale}" for tale, ranks in told.items()).rstrip()
 
 
-def _ranks(ranks: list[int]) -> str:
+def ranks_text(ranks: Iterable[int]) -> str:
+    """ "rank 2", "ranks 0, 1, 3"."""
+    ranks = sorted(ranks)
     return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
 
 
 def _traceback(outcome: Outcome) -> str:
-    return "which failed:\n" + "".join(_lines(frames) + text + "\n" for text, frames in outcome.story)
+    return " ---\n" + "".join(_lines(frames) + text + "\n" for text, frames in outcome.story)
 
 
 def _stack(sighting: Sighting) -> str:
-    return f"in {sighting.call or 'its own code'}:\n{_lines(sighting.frames)}"
+    return (f", in {sighting.call}" if sighting.waiting else "") + f" ---\n{_lines(sighting.frames)}"
 
 
 def _lines(frames: list[Frame]) -> str:
@@ -149,4 +158,6 @@ def _lines(frames: list[Frame]) -> str:
 
 
 def _where(frames: list[Frame]) -> str:
-    return f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
+    """The innermost line of the program itself, not of a library that it called."""
+    own = [frame for frame in frames if not frame[0].startswith(LIBRARIES)] or frames
+    return location(own[-1][:2]) if own else ""

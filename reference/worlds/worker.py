@@ -151,9 +151,9 @@ def tell_where(directory: Path, rank: int):
 
     def show(call: str, group: str, stack=stack) -> None:
         if call:
-            board[:] = f"{call}\n{group}".encode()[:CALL_SIZE].ljust(CALL_SIZE, b"\0")
+            board[:] = f"\1{call}\n{group}".encode()[:CALL_SIZE].ljust(CALL_SIZE, b"\0")
         else:
-            board[:1] = b"\0"
+            board[0] = 0  # it was the last one, and is over
 
     return show
 
