@@ -35,15 +35,9 @@ ERR_ARG, ERR_BUFFER, ERR_DIMS, ERR_OP = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_DIM
 ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TRUNCATE = MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TRUNCATE
 pickle = MPI.pickle  # what turns an object into the message of a lower-case call
 TAG_LIMIT = 2**29 - 1  # the largest tag that MPICH and Open MPI both take
-Comm, Intracomm, Cartcomm, Request, Exception, Datatype, buffer = (
-    MPI.Comm,
-    MPI.Intracomm,
-    MPI.Cartcomm,
-    MPI.Request,
-    MPI.Exception,
-    MPI.Datatype,
-    MPI.buffer,
-)
+Comm, Intracomm, Cartcomm = MPI.Comm, MPI.Intracomm, MPI.Cartcomm
+Request, Exception, Datatype, buffer = MPI.Request, MPI.Exception, MPI.Datatype, MPI.buffer
+library_version = MPI.Get_library_version
 
 API = {
     "who": "rank size Get_rank Get_size name Get_name Set_name",

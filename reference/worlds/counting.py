@@ -302,7 +302,7 @@ def _test(name: str) -> Callable:
         status = mpi.Status() if status is None else status
         self.comm.meter.calls[name] += 1
         result = getattr(mpi.Request, name)(self, status)
-        if result is True or isinstance(result, tuple) and result[0]:
+        if result is True or (isinstance(result, tuple) and result[0]):
             _completed(self, status)
         return result
 

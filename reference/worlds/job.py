@@ -6,7 +6,7 @@ for P outcomes. Three things can go wrong, and the sockets tell them apart:
 
     a rank raises        its outcome says so; the others get a moment to finish or to raise too
     a rank hangs         no outcome in time: the stacks of all that are left are collected
-    a rank dies          its socket ends; MPICH is told not to kill the others, so the first one to die is known
+    a rank dies          the process that watches it says how
 
 After a hang or a death the job is killed, with all that it has started and what it left in shared memory, and the next
 launch starts a new one. If this process dies, the sockets end and every rank ends itself.
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
 import shutil
 import signal
 import socket
@@ -31,6 +30,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from .errors import LaunchError, RankDied, TimedOut
+from .meter import Board
 from .outcomes import Order, Outcome, Sighting, details, failure, make_run, ranks_text, read_dump, roll_call, tell_story
 from .processes import INSTALL, end_mpirun, environment, kill_groups, mpirun_command, unlink_shared_memory, wait_gone
 from .run import Run
@@ -43,12 +43,13 @@ MAX_COMMUNICATORS = 1000  # MPICH has 2048 a process; ours are never reused, so 
 
 
 class Job:
-    """One `mpirun` job: `channels` and `pids` of its ranks, in the order of the ranks."""
+    """One `mpirun` job: the `channels`, process ids and process groups of its ranks, in the order of the ranks."""
 
     def __init__(self, ranks: int):
         self.ranks, self.launches, self.communicators = ranks, 0, 0
         self.channels: list[Connection] = []
         self.pids: list[int] = []
+        self.groups: list[int] = []
         self.process: subprocess.Popen | None = None
         self.directory = Path(tempfile.mkdtemp(prefix="ranks-"))  # only this user may look into it
         try:
@@ -68,11 +69,15 @@ class Job:
             while len(self.channels) < self.ranks:
                 self._await(lambda: wait([door], 0.05), deadline)
                 self.channels.append(Connection(door.accept()[0].detach()))
-                self.pids.append(self._hear(self.channels[-1], deadline))
-        number = {self._hear(channel, deadline): (channel, pid) for channel, pid in zip(self.channels, self.pids)}
-        self.channels, self.pids = map(list, zip(*(number[rank] for rank in range(self.ranks))))
+                pid, group = self._hear(self.channels[-1], deadline)
+                self.pids.append(pid)
+                self.groups.append(group)
+        places = [self._hear(channel, deadline) for channel in self.channels]
+        for members in (self.channels, self.pids, self.groups):
+            members[:] = [member for _, member in sorted(zip(places, members), key=lambda pair: pair[0])]
+        unlink_shared_memory(self.pids)  # all ranks have it mapped; without a name it cannot be left behind
 
-    def _hear(self, channel: Connection, deadline: float) -> int:
+    def _hear(self, channel: Connection, deadline: float) -> Any:
         self._await(lambda: channel.poll(0.05), deadline)
         with suppress(EOFError, OSError):
             return channel.recv()[1]
@@ -96,7 +101,7 @@ class Job:
         """Whether all ranks are there. Also passes on what they printed since the last launch."""
         while readable := wait(self.channels, 0):
             for channel in readable:
-                if self._receive(channel, {}) == "dead":
+                if self._receive(channel, {})[0] == "died":
                     return False
         return bool(self.channels) and self.process.poll() is None
 
@@ -107,7 +112,7 @@ class Job:
             self._send(Order(self.launches, ranks, program, sys.path, os.getcwd()))
             outcomes, dead = self._collect(ranks, timeout)
             missing = set(range(ranks)) - set(outcomes)
-            seen = self._look(missing - dead) if missing else {}
+            seen = self._look(missing - set(dead)) if missing else {}
             if dead:
                 raise self._obituary(ranks, outcomes, seen, dead)
         except BaseException:
@@ -132,34 +137,33 @@ class Job:
             with suppress(OSError):  # it died just now: its socket will tell
                 channel.send_bytes(message)
 
-    def _collect(self, ranks: int, timeout: float) -> tuple[dict[int, Outcome], set[int]]:
-        """The outcomes that came in time, and the ranks that died (then it stops at once)."""
+    def _collect(self, ranks: int, timeout: float) -> tuple[dict[int, Outcome], dict[int, int]]:
+        """The outcomes that came in time; or, as soon as a rank died, the dead with their wait status (-1: unknown)."""
         outcomes: dict[int, Outcome] = {}
-        dead: set[int] = set()
+        dead: dict[int, int] = {}
         started, deadline = False, monotonic() + LOAD_SECONDS
         while len(outcomes) < ranks and not dead and (left := deadline - monotonic()) > 0:
             for channel in wait(self.channels, left):
-                kind = self._receive(channel, outcomes)
-                if kind == "dead":
-                    dead.add(self.channels.index(channel))
+                kind, content = self._receive(channel, outcomes)
+                if kind == "died":
+                    dead[self.channels.index(channel)] = content
                 elif kind == "started" and not started:
                     started, deadline = True, monotonic() + timeout
-                elif kind == "failed":
+                elif kind == "outcome" and content.failed:
                     deadline = min(deadline, monotonic() + GRACE_SECONDS)
         return outcomes, dead
 
-    def _receive(self, channel: Connection, outcomes: dict[int, Outcome]) -> str:
-        """Take one message and say what it was; an outcome is put where it belongs, what was printed is printed."""
+    def _receive(self, channel: Connection, outcomes: dict[int, Outcome]) -> tuple[str, Any]:
+        """Take and return one message; an outcome is put where it belongs, what was printed is printed."""
         try:
             kind, content = channel.recv()
         except (EOFError, OSError):
-            return "dead"
+            return "died", -1
         if kind == "outcome":
             outcomes[self.channels.index(channel)] = content
-            return "failed" if content.failed else kind
-        if kind in ("stdout", "stderr"):
+        elif kind in ("stdout", "stderr"):
             getattr(sys, kind).write(content)
-        return kind
+        return kind, content
 
     def _look(self, ranks: Iterable[int]) -> dict[int, Sighting]:
         """Where these ranks are: each is asked for its Python stack by a signal, which it answers even in a C call."""
@@ -175,15 +179,13 @@ class Job:
 
     def _sighting(self, rank: int) -> Sighting:
         board = (self.directory / f"call-{rank}").read_bytes()
-        call, _, group = board[1:].rstrip(b"\0").decode(errors="replace").partition("\n")
         stack = (self.directory / f"stack-{rank}").read_text(errors="replace")
-        return Sighting(board[:1] == b"\1", call, group, read_dump(stack))
+        return Sighting(*Board.read(board), read_dump(stack))
 
     def _obituary(self, ranks, outcomes, seen, dead) -> RankDied:
-        """The error for ranks that died: how, as mpirun tells when all is over, and where the others were."""
+        """The error for ranks that died: how, and where the others were."""
         seen = seen | {rank: self._sighting(rank) for rank in dead}
-        self._end()
-        deaths = ", ".join(f"rank {rank} {_cause_of_death(rank, self._log())}" for rank in sorted(dead))
+        deaths = ", ".join(f"rank {rank} {_cause_of_death(status)}" for rank, status in sorted(dead.items()))
         return RankDied(
             f"{deaths}; the launch was stopped", roll_call(ranks, outcomes, seen, dead), details(outcomes, seen)
         )
@@ -199,22 +201,19 @@ class Job:
 
     def kill(self) -> None:
         """End every process of the job and remove what it left."""
-        self._end()
-        self.disown()
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-    def _end(self) -> None:
         unlink_shared_memory(self.pids)
-        kill_groups(self.pids)
+        kill_groups(self.groups)
         if self.process:
             end_mpirun(self.process)
-        wait_gone(self.pids)
+        wait_gone([*self.pids, *self.groups])
+        self.disown()
+        shutil.rmtree(self.directory, ignore_errors=True)
 
     def disown(self) -> None:
         """Close our ends of the sockets; a forked child does this, for the job is its parent's."""
         for channel in self.channels:
             channel.close()
-        self.channels, self.pids = [], []
+        self.channels, self.pids, self.groups = [], [], []
 
 
 def _unpack(outcomes: dict[int, Outcome]) -> tuple[list[Any], dict[int, BaseException]]:
@@ -232,14 +231,8 @@ def _unpack(outcomes: dict[int, Outcome]) -> tuple[list[Any], dict[int, BaseExce
     return results, errors
 
 
-def _cause_of_death(rank: int, log: str) -> str:
-    """What mpirun wrote about the end of a rank: MPICH lists wait statuses, Open MPI tells of the first one in words."""
-    if codes := re.findall(r"Exit codes: \[.*?\] ([\d,]+)", log):
-        status = [int(code) for part in codes for code in part.split(",")][rank]
-        code = os.waitstatus_to_exitcode(status)
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-    if told := re.search(rf"rank {rank}\b[^.]*?exited on signal (\d+)", log):
-        return f"was killed by {signal.Signals(int(told[1])).name}"
-    if told := re.search(rf"rank,? {rank}\b.*?[Ee]xit code:? +(\d+)", log, re.DOTALL):
-        return f"ended with exit status {told[1]}"
-    return "died"
+def _cause_of_death(status: int) -> str:
+    if status == -1:
+        return "ended without a word"
+    code = os.waitstatus_to_exitcode(status)
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended itself with exit status {code}"

@@ -120,7 +120,7 @@ def _status(rank: int, outcome: Outcome | None, sighting: Sighting, dead: bool) 
 
 
 def failure(ranks: int, outcomes: dict[int, Outcome], errors: dict[int, BaseException], seen: dict[int, Sighting]):
-    """The RankFailed of a launch in which the program raised on the ranks in `errors`; `seen` are those left waiting."""
+    """The RankFailed of a launch whose program raised on the ranks in `errors`; those in `seen` were stopped."""
     first = min(errors, key=lambda rank: outcomes[rank].end)
     cause = f"the program raised on {ranks_text(errors)}: {outcomes[first].story[-1][0]}"
     if seen:

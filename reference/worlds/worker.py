@@ -1,10 +1,11 @@
-"""What each real rank runs: `python -m reference.worlds.worker DIRECTORY`, started by `mpirun` (real.py).
+"""What each real rank runs: `python -m reference.worlds.worker DIRECTORY`, started by `mpirun` (job.py).
 
-A rank connects to the socket in DIRECTORY, says its process id, starts MPI, says its rank, and then sleeps on the
-socket until it is sent a program. It runs it on a communicator made for this launch alone, so that a message which
-a program left behind never meets the next program, and sends back an Outcome. What the program prints goes over the
-same socket, line by line, and so is there before the result. When the parent is gone, the socket ends, and so does
-the rank.
+A rank is two processes. The first one is only there to see how the second one ends: were it gone too, mpirun would end
+all other ranks before anybody could see where they are. The second one connects to the socket in DIRECTORY, says its
+process id, starts MPI, says its rank, and then sleeps on the socket until it is sent a program. It runs it on a
+communicator made for this launch alone, so that a message which a program left behind never meets the next program,
+and sends back an Outcome. What the program prints goes over the same socket, line by line, and so is there before the
+result. When the parent is gone, the socket ends, and so does the rank.
 
 Two files in DIRECTORY tell where a rank is when it does not answer: `call-R` names the MPI call it is in, and
 `stack-R` receives its Python stack upon the signal SIGUSR1, or when it crashes.
@@ -18,10 +19,12 @@ import mmap
 import os
 import pickle
 import queue
+import shutil
 import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
@@ -30,12 +33,10 @@ import cloudpickle
 
 from .. import mpi
 from .counting import Counted
-from .meter import Meter, clock
+from .meter import Board, Meter, clock
 from .outcomes import Order, Outcome, tell_story
 from .processes import unlink_shared_memory
 from .seeding import seed_rank
-
-CALL_SIZE = 256  # bytes of the file that names the call
 
 
 class Channel:
@@ -51,7 +52,7 @@ class Channel:
             self.connection.send((kind, content))
 
     def listen(self, inbox: queue.SimpleQueue) -> None:
-        """Put what the parent sends into `inbox`; when the parent is gone, end this process, whatever it is doing."""
+        """Put what the parent sends into `inbox`. When the parent is gone, end, whatever is going on."""
         try:
             while True:
                 inbox.put(self.connection.recv())
@@ -87,7 +88,7 @@ class Lines(io.TextIOBase):
             self.write("\n")
 
 
-def carry_out(order: Order, world, show, channel: Channel) -> tuple[Outcome, Meter]:
+def carry_out(order: Order, world, board, channel: Channel) -> tuple[Outcome, Meter]:
     """Run one launch on this rank: the program, its result or its exception, and what was counted."""
 
     def started() -> None:
@@ -96,7 +97,7 @@ def carry_out(order: Order, world, show, channel: Channel) -> tuple[Outcome, Met
 
     members = world.group.Incl(range(order.ranks))
     comm = world.Create_group(members, order.number % 1000)
-    meter = Meter(comm.rank, comm, show)
+    meter = Meter(comm.rank, comm, board)
     counting = Counted.over(comm, meter, "world")
     sys.path[:] = order.path
     os.chdir(order.directory)
@@ -140,42 +141,54 @@ def portable(error: BaseException) -> bytes:
         return pickle.dumps(RuntimeError(tell_story(error)[-1][0]))
 
 
-def tell_where(directory: Path, rank: int):
-    """Open the two files of this rank; returns the function that writes the call it is in."""
-    stack = open(directory / f"stack-{rank}", "wb")  # noqa: SIM115 (faulthandler needs it until the end)
+def open_files(directory: Path, rank: int) -> Board:
+    """Open the two files that tell where this rank is; returns the board behind `call-R`."""
+    stack = os.open(directory / f"stack-{rank}", os.O_WRONLY | os.O_CREAT, 0o600)  # stays open until the rank ends
     faulthandler.enable(stack)
     faulthandler.register(signal.SIGUSR1, stack)
     with open(directory / f"call-{rank}", "w+b") as file:
-        file.truncate(CALL_SIZE)
-        board = mmap.mmap(file.fileno(), CALL_SIZE)
-
-    def show(call: str, group: str, stack=stack) -> None:
-        if call:
-            board[:] = f"\1{call}\n{group}".encode()[:CALL_SIZE].ljust(CALL_SIZE, b"\0")
-        else:
-            board[0] = 0  # it was the last one, and is over
-
-    return show
+        file.truncate(Board.SIZE)
+        return Board(mmap.mmap(file.fileno(), Board.SIZE))
 
 
-def main(directory: Path) -> None:
-    """Serve the parent until it sends None."""
-    if os.getpgrp() != os.getpid():
-        os.setpgid(0, 0)  # so that the parent can end this rank with all that it may have started
-    channel, inbox = Channel(Client(str(directory / "socket"), "AF_UNIX")), queue.SimpleQueue()
-    channel.send("process", os.getpid())
+def watch(child: int, connection: Connection, directory: Path) -> None:
+    """Wait for the end of the rank's process `child` and tell the parent how it ended, unless it was in order."""
+    _, status = os.waitpid(child, 0)
+    if status:
+        with suppress(EOFError, OSError):
+            connection.send(("died", status))
+            while True:
+                connection.recv_bytes()  # stay until the parent has seen enough, or is gone itself
+        shutil.rmtree(directory, ignore_errors=True)
+    os._exit(status and 1)
+
+
+def serve(connection: Connection, directory: Path) -> None:
+    """Run what the parent sends until it sends None."""
+    channel, inbox = Channel(connection), queue.SimpleQueue()
+    channel.send("process", (os.getpid(), os.getpgrp()))
     threading.Thread(target=channel.listen, args=(inbox,), daemon=True).start()
     world = mpi.world()
-    show = tell_where(directory, world.rank)
+    board = open_files(directory, world.rank)
     sys.stdout, sys.stderr = Lines(channel, "stdout"), Lines(channel, "stderr")
     channel.send("rank", world.rank)
     unfinished = []  # requests that a program left active: MPI may still write into their buffers
     while (order := inbox.get()) is not None:
-        outcome, meter = carry_out(order, world, show, channel)
+        outcome, meter = carry_out(order, world, board, channel)
         unfinished.extend(meter.active.values())
         sys.stdout.end_line()
         sys.stderr.end_line()
         channel.send("outcome", outcome)
+
+
+def main(directory: Path) -> None:
+    """Be one rank of the job whose files are in `directory`."""
+    if os.getpgrp() != os.getpid():
+        os.setpgid(0, 0)  # so that the parent can end this rank with all that it may have started
+    connection = Client(str(directory / "socket"), "AF_UNIX")
+    if child := os.fork():
+        watch(child, connection, directory)
+    serve(connection, directory)
 
 
 if __name__ == "__main__":

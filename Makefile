@@ -1,0 +1,62 @@
+# Two commands do everything, each with its own set-up: `make book` and `make test`. `make help` lists the rest.
+# Works with GNU make 3.81 (macOS). Your own PIP_* variables reach pip, for example an index with CPU builds of PyTorch.
+
+VENV   = .venv
+BIN    = $(VENV)/bin
+PYTHON = python3
+STAMP  = $(VENV)/installed
+HTML   = build/_build/html
+EXTRAS = mpi,book,test,bench
+PORT   = 8000
+CH     =
+
+# programs that we start find mpirun, jupyter, ... of this environment
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help book serve test lint notebooks bench install clean
+
+help:
+	@echo "make book        build the book, warnings are errors      make serve      show it at http://localhost:$(PORT)"
+	@echo "make test        all checks (CH=9: only chapter 9's)      make lint       style and import floors only"
+	@echo "make notebooks   run the notebooks, store their outputs   make bench      the benchmarks"
+	@echo "make install     only set up $(VENV)                        make clean      remove what was built"
+
+# a failed build forgets what it read: else the next one would skip those pages, and their warnings with them
+book: $(STAMP)
+	@echo "jupyter-book build (warnings are errors)"
+	@$(BIN)/jupyter-book build . --config book/_config.yml --toc book/_toc.yml --path-output build -W --keep-going -q || \
+	  { rm -rf build/_build/.doctrees; exit 1; }
+	@echo "The book is ready. Open file://$(CURDIR)/$(HTML)/book/index.html"
+	@echo "or run 'make serve' and open http://localhost:$(PORT)"
+
+serve: book
+	@echo "Serving the book at http://localhost:$(PORT) (Ctrl-C stops it)"
+	$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(HTML)
+
+test: $(STAMP)
+	$(BIN)/python .ci/test.py $(CH)
+
+lint: $(STAMP)
+	$(BIN)/python .ci/test.py --lint
+
+notebooks: $(STAMP)
+	$(BIN)/python .ci/notebooks.py $(CH)
+
+bench: $(STAMP)
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+install: $(STAMP)
+
+# torch comes first and by its exact version: a bare "torch" may pull gigabytes of CUDA next to a CPU build at hand
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is too old or missing: this course needs Python 3.11 or newer. Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install -q "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[$(EXTRAS)]"
+	@touch $(STAMP)
+
+clean:
+	rm -rf build .pytest_cache .ruff_cache .import_linter_cache .hypothesis *.egg-info
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,0 +1,157 @@
+"""Makes `pytest exercises/` a grader: it collects what the test_ files declare, grades it, and shows a report."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import sys
+from pathlib import Path
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from exercises.grading import Exercise
+from exercises.grading.grade import SOLVED, TO_DO, Verdict, grade
+from exercises.grading.report import Chapter, Report
+
+FOLDER = Path(__file__).parent
+NEEDED = "numpy mpi4py cloudpickle".split()
+REMEMBERED = "exercises/solved"
+REPORT, SEED = pytest.StashKey[Report](), pytest.StashKey[int]()
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("exercises", "Every Rank Counts")
+    group.addoption("--hints", action="store_true", help="show all hints of the exercises that are graded")
+    group.addoption("--mpi", action="store_true", help="grade distributed exercises again on real MPI ranks")
+    group.addoption("--seed", type=int, help="draw the inputs of an earlier run again")
+
+
+def pytest_configure(config):
+    if not hasattr(os, "fork"):
+        raise pytest.UsageError("Grading needs Linux, macOS, or Windows with WSL.")
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise pytest.UsageError(
+            f"{sys.executable} lacks {', '.join(missing)}. Set the course up with `make`, then activate its "
+            "environment: source .venv/bin/activate"
+        )
+    config.args[:] = map(_grader, config.args)
+    seed = config.getoption("seed", None)
+    config.stash[SEED] = secrets.randbelow(100_000) if seed is None else seed
+    if config.option.verbose == 0 and _only_exercises(config):
+        config.option.verbose = -1  # without pytest's header: a student has asked for a grade, not for a platform
+
+
+def pytest_sessionstart(session):
+    config = session.config
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    config.stash[REPORT] = Report(terminal, config.invocation_params.dir, FOLDER, verbose=config.option.verbose > 0)
+    if _only_exercises(config) and not config.option.collectonly:
+        also = ", also on real MPI ranks" if config.getoption("mpi", False) else ""
+        terminal.write(f"Every Rank Counts: exercises{also}\n\n", bold=True, flush=True)
+
+
+def pytest_pycollect_makeitem(collector, name, obj):
+    """What a grader declares with Exercise(...) is an item with the name of the student's function."""
+    return ExerciseItem.from_parent(collector, name=name, exercise=obj) if isinstance(obj, Exercise) else None
+
+
+class NotYet(Exception):
+    """Makes pytest count a verdict as failed."""
+
+
+class ExerciseItem(pytest.Item):
+    """One exercise."""
+
+    def __init__(self, *, exercise: Exercise, **kwargs):
+        super().__init__(**kwargs)
+        self.exercise, self.verdict = exercise, None
+        self.chapter = Chapter(self.path.with_name(self.path.name.removeprefix("test_")))
+
+    def runtest(self):
+        also_mpi = self.exercise.distributed and self.config.getoption("mpi", False)
+        for world in ["virtual", "mpi"] if also_mpi else ["virtual"]:
+            self.verdict = grade(self.exercise, self.name, self.chapter.path, self.config.stash[SEED], world)
+            if self.verdict.state != SOLVED:
+                break
+        if self.verdict.state == TO_DO:
+            pytest.skip(TO_DO)
+        if self.verdict.state != SOLVED:
+            raise NotYet
+
+    def repr_failure(self, excinfo):
+        if not isinstance(excinfo.value, NotYet):
+            return super().repr_failure(excinfo)
+        return "\n".join([self.verdict.case, *self.verdict.finding])
+
+    def reportinfo(self):
+        return self.chapter.path, None, self.name
+
+
+def pytest_runtest_protocol(item, nextitem):
+    """Run an exercise under its chapter's line, in place of pytest's file names and dots."""
+    if not isinstance(item, ExerciseItem):
+        return None
+    report = item.config.stash[REPORT]
+    if report.chapter != item.chapter:
+        report.open(item.chapter)
+    runtestprotocol(item, nextitem=nextitem)
+    if item.verdict is not None:
+        report.add(item.verdict)
+    if getattr(nextitem, "chapter", None) != item.chapter:
+        report.close()
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    result = yield
+    result.verdict = getattr(item, "verdict", None) if call.when == "call" else None
+    return result
+
+
+def pytest_report_teststatus(report):
+    verdict: Verdict | None = getattr(report, "verdict", None)
+    return (verdict.state, "", "") if verdict is not None else None
+
+
+def pytest_sessionfinish(session):
+    verdicts = [verdict for _, verdict in session.config.stash[REPORT].verdicts]
+    if session.exitstatus == pytest.ExitCode.OK and any(verdict.state != SOLVED for verdict in verdicts):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(tryfirst=True)  # other plugins may import a lot for theirs
+def pytest_terminal_summary(terminalreporter, config):
+    report = config.stash[REPORT]
+    if not report.verdicts:
+        return
+    items = [item for item in terminalreporter._session.items if isinstance(item, ExerciseItem)]
+    hints = {item.name: item.exercise.hints for item in items} if config.getoption("hints", False) else {}
+    solved = [verdict.name for _, verdict in report.verdicts if verdict.state == SOLVED]
+    report.finish(hints, new=_news(config, solved, alone=len(items) == 1), seed=config.stash[SEED])
+
+
+def _news(config, solved: list[str], alone: bool) -> list[str]:
+    """The exercises solved for the first time, or the only one that was asked for; pytest's cache remembers."""
+    cache = getattr(config, "cache", None)
+    if cache is None:
+        return solved
+    before = cache.get(REMEMBERED, [])
+    cache.set(REMEMBERED, sorted({*before, *solved}))
+    return solved if alone else [name for name in solved if name not in before]
+
+
+def _grader(arg: str) -> str:
+    """A student who names the file they write in means its grader."""
+    path, *name = arg.split("::")
+    grader = Path(path).with_name(f"test_{Path(path).name}")
+    return "::".join([str(grader), *name]) if (FOLDER / grader.name).exists() else arg
+
+
+def _only_exercises(config) -> bool:
+    """Whether nothing else was asked for."""
+    paths = [config.invocation_params.dir / arg.split("::")[0] for arg in config.args]
+    return all(path.resolve().is_relative_to(FOLDER) for path in paths)

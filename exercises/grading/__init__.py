@@ -1,0 +1,21 @@
+"""How exercises are graded.
+
+A grader (exercises/test_chNN_topic.py) declares one Exercise for each function of the student's file beside it: which
+inputs to try, and a list of checks. The rest is here, a module a job:
+
+    student.py      what the student's file says, read without running it: to do, begun, or not Python
+    sandbox.py      a forked child with limits on time, memory and output, which sends back what it found
+    play.py         runs the function on one case, on the virtual cluster or on real ranks
+    plain.py        results as plain data, so that nothing of the student's is ever unpickled by the grader
+    grade.py        one exercise from file to verdict
+    checks.py       ready-made checks; each finding says what was seen and hints at the mistake
+    sums.py         the check of a sum over ranks, which tells from a wrong one whose parts are in it
+    inputs.py       fresh random inputs
+    endings.py      explains crashes, hangs, deadlocks and exceptions, in the student's own lines
+    report.py       what the student sees
+    mutants.py      a solution with one small mistake after another, to grade the graders
+"""
+
+from .exercise import Answer, Case, Distributed, Exercise, Finding
+
+__all__ = ["Answer", "Case", "Distributed", "Exercise", "Finding"]

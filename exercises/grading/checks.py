@@ -1,0 +1,187 @@
+"""Ready-made checks. A check looks at a case and an answer, and says what is wrong, if anything is.
+
+Checks run in the grader's process, on data that came from the child, so nothing that a student's code patches
+reaches them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .exercise import Answer, Case, Check, Finding
+
+PerRank = Callable[[Case, int], int]
+
+
+def arrays(shape: Callable[[Case, int], tuple[int, ...]], dtype: type = np.float64) -> Check:
+    """Every rank returns an array of this shape and dtype."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank, got in enumerate(answer.results):
+            want = shape(case, rank)
+            if got is None:
+                return Finding(
+                    f"rank {rank} returned None.",
+                    "A function that ends without `return` gives None: return the result.",
+                )
+            if not isinstance(got, np.ndarray):
+                return Finding(
+                    f"rank {rank} returned {_short(got)}.", f"It should return one NumPy array of shape {want}."
+                )
+            if got.dtype != dtype:
+                return Finding(
+                    f"rank {rank} returned an array of {got.dtype}, not of {np.dtype(dtype)}.",
+                    "Somewhere an array is made with another element type than x has: look at np.empty, np.zeros, "
+                    "astype.",
+                )
+            if got.shape != want:
+                return Finding(
+                    f"rank {rank} returned an array of shape {got.shape}; it should have shape {want}.",
+                    _shape_hint(case, answer, rank),
+                )
+        return None
+
+    return check
+
+
+def unchanged(case: Case, answer: Answer) -> Finding | None:
+    """The arguments are the same after the call."""
+    for rank, (before, after) in enumerate(zip(case.arguments, answer.arguments)):
+        for was, now in zip(before, after):
+            if isinstance(was, np.ndarray) and not np.array_equal(was, now):
+                where = np.flatnonzero(np.ravel(was != now))
+                return Finding(
+                    f"x on rank {rank} was changed: {where.size} of its {was.size} elements, the first at {where[0]}.",
+                    "The caller still needs x. Note that a slice of an array, and what np.array_split returns, is a "
+                    "view: adding into it adds into x.",
+                )
+    return None
+
+
+def new_array(case: Case, answer: Answer) -> Finding | None:
+    """The result is no view of an argument."""
+    for rank, aliased in enumerate(answer.aliased):
+        if aliased:
+            return Finding(
+                f"what rank {rank} returned is a view of x.",
+                "Who writes into the result later changes x, too. Return memory of its own (.copy()), also for one "
+                "rank.",
+            )
+    return None
+
+
+def point_to_point(case: Case, answer: Answer) -> Finding | None:
+    """Only upper-case point-to-point calls."""
+    for rank, calls in enumerate(answer.calls):
+        for name in calls:
+            kind = _kind(name)
+            if kind == "collective":
+                return Finding(
+                    f"rank {rank} called comm.{name}.",
+                    f"{name} does the whole job inside the library; here you build it yourself, from messages between "
+                    "two ranks (Sendrecv, or Isend with Irecv).",
+                )
+            if kind == "object":
+                return Finding(
+                    f"rank {rank} called comm.{name}, with a small letter.",
+                    f"comm.{name} pickles its object: more bytes, and copies. The call with a capital letter sends the "
+                    "memory of the array as it is.",
+                )
+    return None
+
+
+def receivers(neighbour: PerRank, name: str) -> Check:
+    """Every rank sends to one neighbour only."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank, sent_to in enumerate(answer.receivers):
+            strangers = sorted(set(sent_to) - {neighbour(case, rank)})
+            if strangers:
+                to = ", ".join(map(str, strangers))
+                seen = f"rank {rank} sent to rank {to}; its {name} is {neighbour(case, rank)}."
+                return Finding(seen, _stranger_hint(case.ranks, answer.receivers, name))
+        return None
+
+    return check
+
+
+def _stranger_hint(P: int, receivers: Sequence[Sequence[int]], name: str) -> str:
+    """Recognise the usual other patterns."""
+    partners = [set(sent_to) for sent_to in receivers]
+    hubs = [hub for hub in range(P) if all(partners[rank] <= {hub} for rank in range(P) if rank != hub)]
+    if hubs and P > 2:
+        return (
+            f"Everything passes through rank {hubs[0]}: it receives {P - 1} arrays while the other links are idle, and "
+            "that gets worse with every rank. In the ring all links work in every step."
+        )
+    if all(len(to) == P - 1 for to in partners):
+        return (
+            "Every rank sends straight to every other. That moves the same bytes, over links that a ring does not "
+            "have. Let each block travel around and be added to on the way."
+        )
+    if all(to == {(rank - 1) % P} for rank, to in enumerate(partners)):
+        return f"Your ring turns the other way round. Send to the {name}, receive from the other side."
+    return f"In a ring each rank sends to its {name} only, in every step."
+
+
+def messages(expected: PerRank, what: str, hint: Callable[[Case, int, int], str]) -> Check:
+    """Every rank sends expected(case, rank) messages; `what` names who does ("the ring"); hint(case, sent, want)."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank, sent in enumerate(answer.messages):
+            want = expected(case, rank)
+            if sent != want:
+                seen = f"rank {rank} sent {_count(sent, 'message')}, {what} sends {want:,}."
+                return Finding(seen, hint(case, sent, want))
+        return None
+
+    return check
+
+
+def bytes_sent(expected: PerRank, what: str, slips: Sequence[tuple[PerRank, str]], otherwise: str) -> Check:
+    """Every rank sends expected(case, rank) bytes; a slip is a (number of bytes, hint) of a known mistake."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank, sent in enumerate(answer.bytes_sent):
+            want = expected(case, rank)
+            if sent != want:
+                hints = (hint for slip, hint in slips if slip(case, rank) == sent)
+                seen = f"rank {rank} sent {_count(sent, 'byte')}, {what} sends {want:,}."
+                return Finding(seen, next(hints, otherwise))
+        return None
+
+    return check
+
+
+@functools.cache
+def _kind(call: str) -> str:
+    """Whether a name of the API is a collective call, an object call, or neither."""
+    from reference import mpi  # here: collecting the exercises should not wait for it
+
+    collectives = mpi.API["collectives"].split()
+    if call in (*collectives, *map(str.lower, collectives), *mpi.API["nonblocking collectives"].split()):
+        return "collective"
+    return "object" if call in mpi.API["objects"].split() else "other"
+
+
+def _shape_hint(case: Case, answer: Answer, rank: int) -> str:
+    n, P, got = case.arguments[0][0].size, case.ranks, answer.results[rank].shape
+    if got == (n,):
+        return "That is as long as the whole x. Each rank should return its own block of the sum only."
+    if sum(np.size(result) for result in answer.results) == n:
+        return f"All {n} elements are there, but the cuts between the blocks are in other places than the docstring's."
+    if got == (n // P,):
+        return f"{n} does not divide by {P}: n // P elements for everybody leave {n % P} over. Whose are they?"
+    return f"Which of the {_count(n, 'element')} belong to which of the {_count(P, 'block')}?"
+
+
+def _short(value) -> str:
+    text = repr(value)
+    return f"a {type(value).__name__}: {text[:60]}{'...' * (len(text) > 60)}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"

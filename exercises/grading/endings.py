@@ -1,0 +1,199 @@
+"""Explain what kept an exercise from giving an answer: every ending in its own words, with the student's lines."""
+
+from __future__ import annotations
+
+import errno
+import re
+import signal
+from collections import defaultdict
+from typing import Any
+
+from . import stacks
+from .exercise import Finding
+from .sandbox import Ending
+from .student import MISSING, Source
+
+RAISED = {  # the name of an exception, or what its text says
+    "NewProcess": "An exercise starts no processes and ends none: the ranks are there already, one call of your "
+    "function on each.",
+    "EOFError": "input() waits for a keyboard, and a grade has none. The arguments hold all you need.",
+    "NoKeyboard": "breakpoint() needs a keyboard, and a grade has none. print() works: what you print is shown below "
+    "a hint.",
+    "SystemExit": "sys.exit() ends a whole program. A rank that is through returns its result.",
+    "TooMuchOutput": "That is a lot of text. Is a print inside an endless loop?",
+    "MemoryError": "A grade may use 1 GiB. Is an array made with the wrong size, or does a list grow without end?",
+    "RecursionError": "A function calls itself without end.",
+    "NotImplementedError": "The function is not finished, or it uses what this course leaves out.",
+    "IndexError": "An index went past the end. P things are numbered from 0 to P - 1; what comes after the last one?",
+    "nvalid rank": "Ranks are numbered from 0 to P - 1. Which neighbours does the last rank have, and which the first?",
+    "UnboundLocalError": "A name is used before it is bound. (With one rank, a loop over P - 1 steps does not run at "
+    "all.)",
+}
+RAISED_OTHERWISE = (
+    "Read the message from its end: what happened, then in which line. Try what that line does for these inputs."
+)
+CROSSED = (
+    "Every rank both sends and receives, so no order can be wrong: a partner is. Take one rank: to whom does it send, "
+    "and from whom does that one receive?"
+)
+UNFINISHED = {
+    "Truncation": "A buffer must have room for what comes. Blocks can differ by one element: which block comes in "
+    "this step?",
+    "TypeMismatch": "Both sides of a message must hold the same type of element: compare the dtype of the two arrays.",
+    "UnreceivedMessages": "Every send needs its receive: the same number of steps on both sides, and the same tag.",
+    "CollectiveMismatch": "A collective call must be made by all ranks alike.",
+    "TimedOut": "Something waits or computes without end.",
+    "RankDied": "Does the code call os._exit, or crash in a library?",
+}
+FEW = 3  # ranks
+
+TAMPERED = Finding(
+    "what came back is not an answer: parts of the grader itself were changed while your code ran.",
+    "The checks run in another process, which your code cannot reach. Write the function instead: it is shorter.",
+)
+
+
+def before_running(source: Source, name: str) -> Finding | None:
+    """What is wrong with a file that need not even be run."""
+    if source.trouble:
+        line, text, message = source.trouble
+        return Finding(
+            f"Python cannot read {source.path.name}, line {line}: {message}" + (f"\n    {text}" if text else ""),
+            "Nothing in the file can be graded until Python can read it. Look at the end of the line before, too: a "
+            "bracket that is not closed, a missing colon, an indent.",
+        )
+    if source.state(name) == MISSING:
+        return Finding(
+            f"{source.path.name} has no function {name}.", f"Write it as `def {name}(...)` at the left margin."
+        )
+    borrowed = source.borrowed()
+    if borrowed:
+        return Finding(
+            f"line {borrowed[0]} imports {borrowed[1]}.",
+            "That is the book's own answer. Of the course's code, an exercise needs reference.mpi only.",
+        )
+    return None
+
+
+def describe(error: BaseException, path: str) -> dict[str, Any]:
+    """An exception as plain data; of a launch, the roll call, or the exception of the first rank that raised."""
+    ranks = sorted(getattr(error, "errors", {}))
+    cause = error.errors[ranks[0]] if ranks else error
+    too_much = isinstance(cause, OSError) and cause.errno == errno.EFBIG
+    lines = stacks.of_traceback(cause.__traceback__, path) or stacks.of_text(getattr(error, "details", ""), path)
+    return {
+        "types": ["TooMuchOutput"] if too_much else [kind.__name__ for kind in type(cause).__mro__],
+        "text": "more was printed than anybody reads" if too_much else getattr(cause, "cause", str(cause)),
+        "lines": lines,
+        "ranks": ranks,
+        "roll_call": [(s.rank, s.state, s.call, s.where) for s in getattr(cause, "roll_call", ())],
+    }
+
+
+def explain(ending: Ending, file: str) -> Finding | None:
+    """Say how the run of `file` ended; None if it came to its end."""
+    explanations = {"done": lambda *_: None, "raised": _raised, "signal": _signal, "exit": _exit}
+    return explanations.get(ending.kind, _limit)(ending, file)
+
+
+def _raised(ending: Ending, file: str) -> Finding:
+    told = ending.value
+    if not isinstance(told, dict):
+        return TAMPERED
+    if "LaunchError" in told["types"]:
+        return _launch(told)
+    who = f"{_ranks(told['ranks'])} raised " if told["ranks"] else ""
+    seen = f"{who}{told['types'][0].lstrip('_')}: {told['text']}".rstrip(": ")
+    hints = (hint for sign, hint in RAISED.items() if sign in told["types"] or sign in told["text"])
+    return Finding("\n".join([seen, *_places(told["lines"][-3:], file)]), next(hints, RAISED_OTHERWISE))
+
+
+def _launch(told: dict) -> Finding:
+    """A deadlock or another end of a launch. The engine's sentence on the likely cause is the hint for a deadlock."""
+    kind, lines = told["types"][0], _roll_call(told["roll_call"])
+    if kind == "Deadlock":
+        calls = {call.partition("(")[0] for _, state, call, _ in told["roll_call"] if state == "waiting"}
+        crossed = "is in a send" in told["text"] and not calls & {"Send", "Ssend"}
+        hint = CROSSED if crossed else _sentence(told["text"].partition(": ")[2])
+        return Finding("\n".join(["deadlock: no rank can go on.", *lines]), hint)
+    if kind == "UnreceivedMessages":
+        told, lines = {"text": told["text"].partition("; ")[0]}, []
+    return Finding("\n".join([_sentence(told["text"]), *lines]), UNFINISHED.get(kind, RAISED_OTHERWISE))
+
+
+LIMITS = {  # which limit: with its amount, without, and the hint
+    "cpu": (
+        "after {0:g} s of computing it was still not done.",
+        "it went on computing without end.",
+        "An endless loop? Which condition ends it, and does every rank come to the point where it holds?",
+    ),
+    "wall": (
+        "after {0:g} s it was still not done, and it was not computing.",
+        "it never came to an end.",
+        "It waits: for a clock, a file, a lock? A whole grade should take a second or two.",
+    ),
+    "memory": (
+        "it used more than {0} bytes of memory.",
+        "it used too much memory.",
+        "Is an array made with the wrong size, or does a list grow without end?",
+    ),
+}
+
+
+def _limit(ending: Ending, file: str) -> Finding:
+    amount, lines = ending.value or (0, {})
+    known, unknown, hint = LIMITS[ending.kind]
+    places = _by_rank(lines, file) or _places(ending.lines, file)
+    return Finding("\n".join([known.format(amount) if amount else unknown, *places]), hint)
+
+
+def _signal(ending: Ending, file: str) -> Finding:
+    if ending.value == signal.SIGKILL:
+        return Finding("the system killed the program.", "Most likely the machine ran out of memory.")
+    name = signal.strsignal(ending.value) or f"signal {ending.value}"
+    return Finding(
+        "\n".join([f"the program crashed: {name.lower()}.", *_places(ending.lines[:1], file)]),
+        "Python itself does not crash. Somebody wrote to memory that is not theirs: through ctypes, or through a "
+        "buffer shorter than what was promised.",
+    )
+
+
+def _exit(ending: Ending, file: str) -> Finding:
+    return Finding(
+        f"the program ended itself with exit status {ending.value}, in the middle of the run.",
+        "os._exit() ends the process at once, for all ranks. A rank that is through returns its result.",
+    )
+
+
+def _roll_call(statuses: list) -> list[str]:
+    """One line for all ranks that do the same; a few ranks are told one by one, with their partners."""
+    same = defaultdict(list)
+    for rank, state, call, where in statuses:
+        name, _, arguments = call.partition("(")
+        if len(statuses) <= FEW and state == "waiting":
+            name += f"({', '.join(re.findall(r'(?:dest|source|root)=[^,)]*', arguments))})"
+        doing = state if not name else f"{state} {name}" if name.startswith("after") else f"{state} in {name}"
+        place = where.partition(":")[2]  # the file is known: only its line and text
+        same[doing + f", line {place}" * bool(place)].append(rank)
+    return [f"  {_ranks(ranks)}: {doing}" for doing, ranks in same.items()]
+
+
+def _by_rank(lines: dict[int, stacks.Line], file: str) -> list[str]:
+    same = defaultdict(list)
+    for rank, line in sorted(lines.items()):
+        same[line].append(rank)
+    return [f"  {_ranks(ranks)}: {place.strip()}" for line, ranks in same.items() for place in _places([line], file)]
+
+
+def _places(lines, file: str) -> list[str]:
+    return [f"  {file}, line {number}: {text}" for number, _, text in lines]
+
+
+def _ranks(ranks: list[int]) -> str:
+    if len(ranks) > 2 and ranks == list(range(ranks[0], ranks[-1] + 1)):
+        return f"ranks {ranks[0]} to {ranks[-1]}"
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "." * (not text.endswith((".", "?")))

@@ -1,0 +1,110 @@
+"""Grade one exercise: from a file to a verdict."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import endings, student
+from .exercise import Case, Exercise, Finding
+from .sandbox import Ending, Limits, run
+
+TO_DO, WRONG, SOLVED = "to do", "not right yet", "solved"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The grade of one exercise, and what there is to say about it."""
+
+    state: str
+    source: student.Source
+    name: str
+    finding: Finding | None = None
+    case: str = ""
+    passed: int = 0
+    printed: str = ""
+    world: str = "virtual"
+
+    @property
+    def line(self) -> int:
+        """Where to look in the student's file."""
+        return self.source.trouble[0] if self.source.trouble else self.source.line(self.name)
+
+
+def grade(
+    exercise: Exercise, name: str, path: Path, seed: int, world: str = "virtual", limits: Limits | None = None
+) -> Verdict:
+    """Grade function `name` of the file at `path` on inputs drawn with `seed`."""
+    source = student.read(path)
+    trouble = endings.before_running(source, name)
+    if trouble is not None:
+        return Verdict(WRONG, source, name, trouble)
+    if source.state(name) == student.TO_DO:
+        return Verdict(TO_DO, source, name)
+    cases = draw(exercise, name, seed)
+    with closing(_answers(exercise, name, source, cases, world, limits or Limits())) as answers:
+        for passed, (case, (got, printed)) in enumerate(zip([*cases, None], answers)):
+            finding = _judge(exercise, case, got, path)
+            if finding is not None:
+                label = case.label if case else ""
+                return Verdict(WRONG, source, name, finding, label, passed, printed, world)
+    return Verdict(SOLVED, source, name, passed=len(cases), world=world)
+
+
+def draw(exercise: Exercise, name: str, seed: int) -> list[Case]:
+    """The cases of an exercise for a seed; every exercise has its own stream of random numbers."""
+    import numpy as np  # here: a welcome should not wait for it
+
+    return list(exercise.cases(np.random.default_rng([seed, zlib.crc32(name.encode())])))
+
+
+def _answers(exercise, name: str, source: student.Source, cases, world: str, limits: Limits) -> Iterator[Any]:
+    """What `play` says of each case, as long as it goes well, and an Ending; each with what was printed."""
+    from . import play
+
+    path = str(source.path)
+    play.warm_up(*[package for package in ["torch"] if source.imports(package)])
+
+    def one(case: Case) -> dict:
+        if not exercise.distributed:
+            return play.play_alone(path, name, case)
+        return play.play(path, name, case, world, timeout=limits.wall)
+
+    def describe(error: BaseException) -> dict:
+        return endings.describe(error, path)
+
+    if world == "virtual":
+        played = run(lambda send: [send(one(case)) for case in cases], path, limits, describe)
+    else:
+        played = _on_real_ranks(one, cases, describe)
+    with closing(played):
+        yield from played
+
+
+def _on_real_ranks(one, cases, describe) -> Iterator[Any]:
+    """The same from this process: real ranks are processes of their own already."""
+    try:
+        for case in cases:
+            yield one(case), ""
+    except Exception as error:
+        yield Ending("raised", describe(error)), ""
+    else:
+        yield Ending("done"), ""
+
+
+def _judge(exercise: Exercise, case: Case | None, got: Any, path: Path) -> Finding | None:
+    """The first thing that is wrong with what came back for one case."""
+    from .play import answer
+
+    if isinstance(got, Ending):
+        return endings.explain(got, path.name)
+    try:
+        got = answer(got, case)
+    except Exception:  # whatever a changed grader may send
+        return endings.TAMPERED
+    findings = (check(case, got) for check in exercise.checks)
+    return next((finding for finding in findings if finding is not None), None)

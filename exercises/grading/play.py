@@ -1,0 +1,83 @@
+"""Run an exercise's function on one case and report what it did, as plain data.
+
+Every rank loads the student's file for itself, as separate processes would, so ranks do not share its globals.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import Counter
+from types import CodeType, ModuleType
+from typing import Any
+
+from .exercise import Answer, Case
+from .plain import decode, encode, overlap
+
+
+def warm_up(*packages: str) -> None:
+    """Import in the parent what children need, so that a fork finds it ready. Starts neither MPI nor threads."""
+    import reference.worlds  # noqa: F401  here, because a chapter without a begun exercise does not need it
+
+    if "torch" in packages and "torch" not in sys.modules:
+        import torch
+
+        torch.set_num_threads(1)  # before any operation: a parent that has used more makes its children hang
+
+
+def play(path: str, name: str, case: Case, world: str, timeout: float) -> dict[str, Any]:
+    """Run function `name` of `path` on all ranks of a case in `world`; raises what `launch` raises."""
+    from reference.worlds import launch
+
+    run = launch(on_one_rank, case.ranks, path, name, case.arguments, world=world, timeout=timeout)
+    receivers = [[event.peer for event in run.timeline if event[:2] == (rank, "send")] for rank in range(case.ranks)]
+    return {
+        **_columns(run.results),
+        "bytes_sent": [int(count) for count in run.bytes_sent],
+        "messages": [int(count) for count in run.messages],
+        "calls": [dict(calls) for calls in run.calls],
+        "receivers": receivers,
+    }
+
+
+def play_alone(path: str, name: str, case: Case) -> dict[str, Any]:
+    """Run a function that takes no communicator, for each arguments of the case."""
+    return _columns([on_one_rank(None, path, name, case.arguments, rank) for rank in range(case.ranks)])
+
+
+def on_one_rank(comm, path: str, name: str, arguments: tuple, rank: int = 0) -> tuple:
+    """What one rank does: one entry of each of the first lists of an Answer. stacks.py finds `rank` in this frame."""
+    rank = comm.rank if comm else rank
+    mine = arguments[rank]
+    result = getattr(load(path), name)(*([comm] if comm else []), *mine)
+    return encode(result), encode(mine), any(overlap(result, argument) for argument in mine)
+
+
+def _columns(rows: list[tuple]) -> dict[str, list]:
+    """The ranks' entries, rank by rank, as lists with names."""
+    return dict(zip(("results", "arguments", "aliased"), map(list, zip(*rows))))
+
+
+def answer(played: dict[str, Any], case: Case) -> Answer:
+    """What `play` sent, as an Answer. Raises an exception of some kind if it is not what `play` sends."""
+    if any(len(entries) != case.ranks for entries in played.values()):
+        raise ValueError("not one entry a rank")
+    played = {**played, "results": list(map(decode, played["results"]))}
+    played["arguments"] = list(map(decode, played["arguments"]))
+    played["calls"] = [Counter(calls) for calls in played.get("calls", [])]
+    return Answer(**played)
+
+
+def load(path: str) -> ModuleType:
+    """Run the student's file and return it as a module of its own."""
+    module = ModuleType(path.rpartition("/")[2].removesuffix(".py"))
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # dataclasses and pickle look there
+    exec(_compiled(path), module.__dict__)
+    return module
+
+
+@functools.cache
+def _compiled(path: str) -> CodeType:
+    with open(path, "rb") as file:
+        return compile(file.read(), path, "exec")

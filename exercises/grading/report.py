@@ -1,0 +1,179 @@
+"""What the student sees: a line a chapter, then one hint, or what comes next."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from . import student
+from .grade import SOLVED, TO_DO, WRONG, Verdict
+
+WIDTH = 100
+MARKS = {SOLVED: ("✓", "+", "green"), WRONG: ("✗", "x", "red"), TO_DO: ("·", ".", "light")}
+PRINTED_LINES = 12
+
+
+class Chapter(NamedTuple):
+    """A chapter of exercises, named by its student's file: ch01_collectives.py."""
+
+    path: Path
+
+    @property
+    def title(self) -> str:
+        """ "1  collectives" """
+        number, _, topic = self.path.stem.removeprefix("ch").partition("_")
+        return f"{int(number) if number.isdigit() else number:>2}  {topic.replace('_', ' ')}"
+
+    def why(self, name: str) -> str:
+        """Why the solution of an exercise is as it is: the docstring of the function in solutions/."""
+        return student.read(self.path.parent / "solutions" / self.path.name).docstring(name)
+
+
+class Report:
+    """Writes to pytest's terminal. `start`: the folder the student is in, to which paths are relative."""
+
+    def __init__(self, terminal, start: Path, folder: Path, verbose: bool = False):
+        self.terminal, self.start, self.folder, self.verbose = terminal, start, folder, verbose
+        self.verdicts: list[tuple[Chapter, Verdict]] = []
+        self.chapter: Chapter | None = None
+
+    def open(self, chapter: Chapter) -> None:
+        """Begin a chapter's line."""
+        self.chapter = chapter
+        self.terminal.write(f"  chapter {chapter.title:<32}", flush=True)
+
+    def add(self, verdict: Verdict) -> None:
+        """One more exercise of this chapter is graded."""
+        self.verdicts.append((self.chapter, verdict))
+        mark, plain, colour = MARKS[verdict.state]
+        if self.verbose:
+            self.terminal.write(f"\n      {verdict.state:<14} ", **{colour: True})
+            self.terminal.write(verdict.name, flush=True)
+        else:
+            self.terminal.write(mark if self._can_write(mark) else plain, flush=True, **{colour: True})
+
+    def close(self) -> None:
+        """End the chapter's line with its score."""
+        mine = [verdict for chapter, verdict in self.verdicts if chapter == self.chapter]
+        self.terminal.write_line(("\n      " if self.verbose else "  ") + _score(mine))
+
+    def finish(self, hints: dict[str, Sequence[str]], new: Sequence[str], seed: int) -> None:
+        """After all chapters: what to do now, and why what was just solved works.
+
+        hints: the ladder of each exercise, if asked for; new: names of the exercises to explain.
+        """
+        verdicts = [verdict for _, verdict in self.verdicts]
+        wrong = [verdict for verdict in verdicts if verdict.state == WRONG]
+        if not any(verdict.source.begun() or verdict.state == WRONG for verdict in verdicts):
+            self._welcome(verdicts[0])
+        for chapter, verdict in self.verdicts:
+            if verdict.state == SOLVED and verdict.name in new:
+                self._why(chapter, verdict)
+        if wrong:
+            self._wrong(wrong[0], hints, seed)
+            self._also_wrong(wrong[1:])
+            return
+        for verdict in verdicts:
+            self._ladder(verdict, hints)
+        if any(verdict.state == SOLVED for verdict in verdicts):
+            self._next([verdict for verdict in verdicts if verdict.state == TO_DO])
+
+    def _welcome(self, first: Verdict) -> None:
+        chapter = first.source.path.stem.removeprefix("ch")
+        self._paragraph(
+            "Welcome! Here you learn distributed training by writing it. An exercise is a function without a body. You "
+            "write the body; the command you have just typed runs it on a virtual cluster, on several numbers of "
+            "ranks, and tells you what it saw. Wrong answers cost nothing: each earns a hint."
+        )
+        steps = [
+            ("read", self._here(self.folder.parent / "chapters" / f"{chapter}.ipynb")),
+            ("open", f"{self._place(first)}: {first.name}"),
+            ("write", "your answer in place of `raise NotImplementedError`"),
+            ("run", f"pytest {self._here(self.folder)}/"),
+        ]
+        for number, (what, where) in enumerate(steps, 1):
+            self.terminal.write(f"  {number}  {what:<6}", bold=True)
+            self.terminal.write_line(where)
+        self.terminal.write_line("")
+        self._paragraph(
+            "Also: --hints shows more hints, -k NAME grades one exercise, --mpi tries it on real MPI ranks. The exit "
+            "status is 0 when everything is solved, and 1 until then."
+        )
+
+    def _wrong(self, verdict: Verdict, hints: dict, seed: int) -> None:
+        self._heading(f"{verdict.name} is not right yet", self._place(verdict), red=True)
+        if verdict.case:
+            where = "real MPI ranks: " if verdict.world == "mpi" else ""
+            before = f" ({verdict.passed} other inputs were fine)" if verdict.passed else ""
+            self.terminal.write_line(f"On {where}{verdict.case}{before}:")
+        self.terminal.write_line(textwrap.indent(verdict.finding.seen, "  ") + "\n")
+        self._paragraph(f"Hint: {verdict.finding.hint}")
+        self._printed(verdict.printed.rstrip().splitlines())
+        command = f"pytest {self._here(self.folder)}/ -k {verdict.name}"
+        if hints:
+            self._ladder(verdict, hints)
+        else:
+            self.terminal.write_line(f"More hints:       {command} --hints")
+        if verdict.case:
+            self.terminal.write_line(f"The same inputs:  {command} --seed {seed}")
+        self.terminal.write_line("")
+
+    def _printed(self, lines: list[str]) -> None:
+        """The first lines that the student's code printed."""
+        if lines:
+            more = [f"... and {len(lines) - PRINTED_LINES:,} more lines"] * (len(lines) > PRINTED_LINES)
+            self.terminal.write_line("Your code printed:")
+            for line in [*lines[:PRINTED_LINES], *more]:
+                self.terminal.write_line(f"  | {line[:WIDTH]}")
+            self.terminal.write_line("")
+
+    def _ladder(self, verdict: Verdict, hints: dict) -> None:
+        for step, hint in enumerate(hints.get(verdict.name, ()), 1):
+            self._paragraph(f"{verdict.name}, step {step}: {hint}")
+
+    def _why(self, chapter: Chapter, verdict: Verdict) -> None:
+        why = chapter.why(verdict.name)
+        if why:
+            self._heading(f"{verdict.name} is solved", "why it works", green=True)
+            for paragraph in why.split("\n\n"):
+                self._paragraph(paragraph)
+
+    def _also_wrong(self, verdicts: list[Verdict]) -> None:
+        if verdicts:
+            self._paragraph(f"Also not right yet: {', '.join(verdict.name for verdict in verdicts)}.")
+
+    def _next(self, left: list[Verdict]) -> None:
+        if left:
+            self._paragraph(f"Next: {left[0].name} in {self._place(left[0])}")
+        else:
+            self.terminal.write_line("All solved.\n", green=True, bold=True)
+
+    def _heading(self, what: str, where: str, **colour: bool) -> None:
+        self.terminal.write(what, bold=True, **colour)
+        self.terminal.write_line(f"  ({where})\n")
+
+    def _paragraph(self, text: str) -> None:
+        """Wrapped text and an empty line; indented lines are left as they are."""
+        if not text.startswith(" "):
+            text = textwrap.fill(" ".join(text.split()), min(WIDTH, self.terminal._tw.fullwidth))
+        self.terminal.write_line(text + "\n")
+
+    def _place(self, verdict: Verdict) -> str:
+        return f"{self._here(verdict.source.path)}, line {verdict.line}"
+
+    def _here(self, path: Path) -> str:
+        return os.path.relpath(path, self.start)
+
+    def _can_write(self, text: str) -> bool:
+        try:
+            text.encode(getattr(self.terminal._tw._file, "encoding", None) or "ascii")
+        except UnicodeEncodeError:
+            return False
+        return True
+
+
+def _score(verdicts: list[Verdict]) -> str:
+    return f"{sum(verdict.state == SOLVED for verdict in verdicts)} of {len(verdicts)}"

@@ -1,0 +1,97 @@
+"""What a student's file says, read from its syntax tree. Nothing in it is run, so this is quick and cannot hang."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+TO_DO, BEGUN, MISSING = "to do", "begun", "missing"
+ANSWERS = ("reference", "exercises")  # packages that hold answers ...
+OPEN = ("reference.mpi",)  # ... except these
+
+
+@dataclass(frozen=True)
+class Source:
+    """A student's file: its syntax tree, or the (line, text, message) that kept Python from reading it."""
+
+    path: Path
+    tree: ast.Module
+    trouble: tuple[int, str, str] | None = None
+
+    def function(self, name: str) -> ast.FunctionDef | None:
+        """The top-level function `name`; the last one counts, as for Python."""
+        found = [node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+        return found[-1] if found else None
+
+    def state(self, name: str) -> str:
+        """TO_DO if the body is still a stub, MISSING if nothing in the file is called `name`, else BEGUN."""
+        function = self.function(name)
+        if function is not None:
+            return TO_DO if all(map(_is_stub, function.body)) else BEGUN
+        return BEGUN if name in _assigned(self.tree) else MISSING
+
+    def begun(self) -> bool:
+        """Whether any function of the file has more than a stub."""
+        return any(self.state(node.name) == BEGUN for node in self.tree.body if isinstance(node, ast.FunctionDef))
+
+    def line(self, name: str) -> int:
+        """The line where the function starts, 1 if there is none."""
+        function = self.function(name)
+        return function.lineno if function else 1
+
+    def docstring(self, name: str) -> str:
+        """The docstring of the function, or ""."""
+        function = self.function(name)
+        return (ast.get_docstring(function) or "") if function else ""
+
+    def borrowed(self) -> tuple[int, str] | None:
+        """The (line, module) of an import that brings in the course's own answer, if there is one."""
+        for node in ast.walk(self.tree):
+            for module in _imports(node):
+                if module.split(".")[0] in ANSWERS and not module.startswith(OPEN):
+                    return node.lineno, module
+        return None
+
+    def imports(self, package: str) -> bool:
+        """Whether the file imports `package` or a module of it."""
+        return any(name.split(".")[0] == package for node in ast.walk(self.tree) for name in _imports(node))
+
+
+def read(path: Path) -> Source:
+    """Read a file that may not exist or not be Python; `trouble` tells."""
+    nothing = ast.Module(body=[], type_ignores=[])
+    try:
+        return Source(path, ast.parse(path.read_bytes(), str(path)))
+    except SyntaxError as error:
+        return Source(path, nothing, (error.lineno or 1, (error.text or "").strip(), error.msg))
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return Source(path, nothing, (1, "", str(error)))
+
+
+def _is_stub(node: ast.stmt) -> bool:
+    """A docstring, `pass`, `...` or `raise NotImplementedError`."""
+    if isinstance(node, ast.Raise):
+        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def _assigned(tree: ast.Module) -> set[str]:
+    """Names that the file binds at its top level in other ways than by `def`."""
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
+
+
+def _imports(node: ast.AST) -> list[str]:
+    """Dotted names that an import statement brings in: `from reference import mpi` gives reference.mpi."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [f"{'exercises.' * bool(node.level)}{node.module or ''}.{alias.name}" for alias in node.names]
+    return []

@@ -1,0 +1,119 @@
+"""Check a sum over ranks, and tell from a wrong one what went into it.
+
+The inputs are random, so a result that is a mixture of the ranks' blocks shows its recipe: solve got = sum of w[k, i]
+times block i of x[k], x[k] being what rank k holds. If w is 1 for all k at one i, the sum is complete; a 0 in between
+is a missing part, a 2 a part that was added twice, 1/P everywhere a mean; several i are blocks mixed up. The mixture
+is unique when a block has more elements than there are weights, which inputs.py sees to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .exercise import Answer, Case, Check, Finding
+
+EPSILON = np.finfo(np.float64).eps
+FLOAT32_ERROR = 2**30  # in units of what float64 allows: float32 has 29 bits less
+EXACT = 1e-9  # relative error below which a recipe is taken as found
+
+Blocks = Callable[[np.ndarray, Case], list[np.ndarray]]
+
+
+def sum_over_ranks(blocks: Blocks) -> Check:
+    """Rank r returns block r, summed over all ranks; blocks(x, case) cuts one rank's x into one block a rank.
+
+    "Equal" allows for rounding in any order of adding: an error of at most P epsilon times the sum of magnitudes.
+    """
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        pieces = [blocks(arguments[0], case) for arguments in case.arguments]
+        for rank, got in enumerate(answer.results):
+            terms = np.stack([mine[rank] for mine in pieces])
+            error, bound = np.abs(got - terms.sum(axis=0)), case.ranks * EPSILON * np.abs(terms).sum(axis=0)
+            if not (error <= bound).all():
+                return _wrong(rank, got, pieces, error, bound)
+        return None
+
+    return check
+
+
+def recipe(got: np.ndarray, pieces: list[list[np.ndarray]]) -> np.ndarray | None:
+    """Weights w with got = sum of w[k, i] pieces[k][i]; None if there are none, or too few elements to tell."""
+    fitting = [(k, i) for k, mine in enumerate(pieces) for i, piece in enumerate(mine) if piece.shape == got.shape]
+    if got.size <= len(fitting) or not np.isfinite(got).all():
+        return None
+    columns = np.stack([pieces[k][i] for k, i in fitting], axis=1)
+    solution = np.linalg.lstsq(columns, got, rcond=None)[0]
+    if np.abs(columns @ solution - got).max() > EXACT * np.abs(columns).sum(axis=1).max():
+        return None
+    weights = np.zeros((len(pieces), len(pieces[0])))
+    weights[tuple(zip(*fitting))] = np.round(solution, 6)
+    return weights
+
+
+def formula(weights: np.ndarray) -> str:
+    """Weights in words: "x[0] + 2 x[1], in block 3", or "block 3 of x[0] + block 1 of x[2]"."""
+    used = [(k, i, weights[k, i]) for k, i in np.argwhere(weights)]
+    one_block = len({i for _, i, _ in used}) == 1
+    terms = [("" if w == 1 else f"{w:.3g} ") + ("" if one_block else f"block {i} of ") + f"x[{k}]" for k, i, w in used]
+    return " + ".join(terms).replace("+ -1 ", "- ").replace("+ -", "- ") + (f", in block {used[0][1]}" * one_block)
+
+
+def _wrong(rank: int, got: np.ndarray, pieces: list, error: np.ndarray, bound: np.ndarray) -> Finding:
+    """Say what is wrong with the sum that a rank returned."""
+    if not got.any():
+        return Finding(f"rank {rank} returned nothing but zeros.", "What arrived never reached the array you return.")
+    if (error <= bound * FLOAT32_ERROR).all():
+        return Finding(
+            f"rank {rank}'s sum is right to about 7 digits only (largest error {error.max():.1e}).",
+            "float64 carries 16 digits. Somewhere the numbers went through float32.",
+        )
+    weights = recipe(got, pieces)
+    if weights is not None:
+        seen = f"rank {rank} returned {formula(weights)} (x[k] is what rank k holds)."
+        return Finding(seen, _advice(rank, weights))
+    wrong = np.flatnonzero(~(error <= bound))
+    seen = f"rank {rank}: {wrong.size} of {got.size} elements are wrong, the first at {wrong[0]}: {got[wrong[0]]:.6g}."
+    if wrong.size < got.size:
+        return Finding(seen, "Some elements are right, so look at where each block begins and ends.")
+    return Finding(
+        seen,
+        "This is no mixture of what the ranks hold. Is the memory you return ever written? (The inputs are new in "
+        "every run, so numbers from an earlier run never fit.)",
+    )
+
+
+def _advice(rank: int, weights: np.ndarray) -> str:
+    """The hint for a result that is a mixture of the ranks' blocks, but not the right one."""
+    blocks = np.flatnonzero(weights.any(axis=0))
+    if len(blocks) > 1:
+        return (
+            f"Different blocks got mixed. In one step: which block does the left neighbour of rank {rank} send, and to "
+            "which one does your code add what arrives? They must have the same number."
+        )
+    (block,) = blocks
+    parts = weights[:, block]
+    if (parts == 1).all():
+        return (
+            f"The sum is right and the place is wrong: rank {rank} should return block {rank}. Where a block ends "
+            "follows from where it starts. Follow one block on paper, for three ranks: which rank must have it last, "
+            "so which one sends it first?"
+        )
+    if (parts == parts[0]).all():
+        return "Asked for is the sum over ranks, not the mean: every part has weight 1."
+    if np.count_nonzero(parts) == 1 and parts[rank]:
+        return "This is its own part alone: nothing was ever added. To which block do you add in the last step?"
+    if np.count_nonzero(parts) == 1:
+        return (
+            "This is the part of one rank alone: nothing was added on the way. What arrives is a sum so far; it must "
+            "meet your own part, not replace it."
+        )
+    if set(parts) <= {0, 1}:
+        missing = ", ".join(map(str, np.flatnonzero(parts == 0)))
+        return (
+            f"The part of rank {missing} is missing. Every block must collect a part on every rank: is what you send "
+            "on the sum so far, or only a part of it?"
+        )
+    return "Each rank's part belongs into the sum once, with weight 1. Is something added twice, or subtracted?"

@@ -1,0 +1,18 @@
+"""Sends to the right and waits for the right."""
+
+import numpy as np
+
+EARNS = "so no order can be wrong"
+
+
+def ring_reduce_scatter(comm, x):
+    P, rank = comm.size, comm.rank
+    blocks = np.array_split(x.copy(), P)
+    right = (rank + 1) % P
+    for step in range(P - 1):
+        leaving = blocks[(rank - 1 - step) % P]
+        growing = blocks[(rank - 2 - step) % P]
+        arriving = np.empty_like(growing)
+        comm.Sendrecv(leaving, dest=right, recvbuf=arriving, source=right)
+        growing += arriving
+    return blocks[rank]

@@ -1,0 +1,18 @@
+"""Sends its own part of the block that just arrived, not the sum so far."""
+
+import numpy as np
+
+EARNS = "is what you send on the sum so far"
+
+
+def ring_reduce_scatter(comm, x):
+    P, rank = comm.size, comm.rank
+    blocks = np.array_split(x.copy(), P)
+    right, left = (rank + 1) % P, (rank - 1) % P
+    for step in range(P - 1):
+        leaving = np.array_split(x, P)[(rank - 1 - step) % P]
+        growing = blocks[(rank - 2 - step) % P]
+        arriving = np.empty_like(growing)
+        comm.Sendrecv(leaving, dest=right, recvbuf=arriving, source=left)
+        growing += arriving
+    return blocks[rank]

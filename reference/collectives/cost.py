@@ -1,0 +1,100 @@
+"""What a collective costs: closed forms in the alpha-beta-gamma model, beside the algorithms they describe.
+
+Model     A message of n bytes takes alpha + n beta seconds; a rank sends one and receives one at a time; combining
+          costs gamma seconds a byte (Hockney 1994; Thakur, Rabenseifner & Gropp 2005).
+Exact     For the ring on a uniform network these are not estimates: the virtual cluster takes exactly this long, for
+          any number of ranks and any length, because some block of the largest size is under way in every step.
+Symbols   P ranks; n elements of `itemsize` bytes; alpha in seconds, beta and gamma in seconds a byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .rounds import block_bounds
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The parts of a time, in seconds; `seconds` is their sum."""
+
+    latency: float
+    bandwidth: float
+    reduction: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Latency, bandwidth and reduction terms together."""
+        return self.latency + self.bandwidth + self.reduction
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.latency + other.latency,
+            self.bandwidth + other.bandwidth,
+            self.reduction + other.reduction,
+        )
+
+
+def largest_block(P: int, n: int, itemsize: int = 1) -> int:  # noqa: N803  (the formula's letter)
+    """Bytes of the largest of P blocks of n elements: ceil(n / P) * itemsize."""
+    return -(-n // P) * itemsize
+
+
+def ring_allgather(P: int, n: int, itemsize: int, alpha: float, beta: float) -> Cost:  # noqa: N803
+    """(P - 1) (alpha + c beta) with c the bytes of the largest block. n: elements of the gathered array."""
+    return Cost((P - 1) * alpha, (P - 1) * largest_block(P, n, itemsize) * beta)
+
+
+def ring_reduce_scatter(
+    P: int,  # noqa: N803
+    n: int,
+    itemsize: int,
+    alpha: float,
+    beta: float,
+    gamma: float = 0.0,
+) -> Cost:
+    """(P - 1) (alpha + c beta + c gamma) with c the bytes of the largest block. n: elements of the input."""
+    moved = ring_allgather(P, n, itemsize, alpha, beta)
+    return moved + Cost(0.0, 0.0, (P - 1) * largest_block(P, n, itemsize) * gamma)
+
+
+def ring_allreduce(
+    P: int,  # noqa: N803
+    n: int,
+    itemsize: int,
+    alpha: float,
+    beta: float,
+    gamma: float = 0.0,
+) -> Cost:
+    """2 (P - 1) (alpha + c beta) + (P - 1) c gamma: a reduce-scatter and an allgather (Patarasuk & Yuan 2009)."""
+    return ring_reduce_scatter(P, n, itemsize, alpha, beta, gamma) + ring_allgather(P, n, itemsize, alpha, beta)
+
+
+def ring_bytes(P: int, n: int, itemsize: int = 1) -> np.ndarray:  # noqa: N803
+    """Bytes that each rank sends in a ring allreduce (int64, shape [P]): all blocks but one, twice.
+
+    Rank r sends every block but its own in the reduce-scatter, and every block but r + 1 in the allgather.
+    If P divides n this is 2 (P - 1) / P n for every rank; no algorithm can do with less on average.
+    """
+    sizes = np.diff(block_bounds(n, P)) * itemsize
+    return 2 * n * itemsize - sizes - np.roll(sizes, -1)
+
+
+def bus_bandwidth(collective: str, P: int, nbytes: int, seconds: float) -> float:  # noqa: N803
+    """Bus bandwidth in bytes/s as nccl-tests defines it: comparable with a link's speed, whatever P.
+
+    nbytes is the size of the larger of a rank's two buffers. Allreduce counts 2 (P - 1) / P of it, reduce-scatter,
+    allgather and all-to-all (P - 1) / P, broadcast and reduce all of it (nccl-tests, doc/PERFORMANCE.md). Zero for P = 1
+    where nothing need move.
+    """
+    factor = {
+        "allreduce": 2 * (P - 1) / P,
+        "reduce_scatter": (P - 1) / P,
+        "allgather": (P - 1) / P,
+        "alltoall": (P - 1) / P,
+        "broadcast": 1.0,
+        "reduce": 1.0,
+    }[collective]
+    return factor * nbytes / seconds

@@ -1,0 +1,1 @@
+"""Performance: measuring on this machine; later the hardware catalogue, rooflines and the meter."""

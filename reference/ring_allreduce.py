@@ -1,0 +1,149 @@
+"""Ring all-reduce: verified, then measured beside MPI's own.
+
+    mpirun -n 8 python -m reference.ring_allreduce
+    mpirun -n 5 python -m reference.ring_allreduce --size 16MiB --dtype float64 --json
+
+Every rank fills an array, the ring of `reference/collectives/ring.py` sums the arrays over all ranks, and the sum is
+compared, bit by bit, with the serial sum and with MPI_Allreduce. Then a table over message sizes: the time (median
+and quartiles, slowest rank), algorithm bandwidth n / t, bus bandwidth 2 (P - 1) / P n / t, and the ratio to MPI's time.
+Exit status: 0 if every sum was right, 1 if one was wrong, 2 for bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+import numpy as np
+import psutil
+
+from . import cli, mpi
+from .collectives import cost, ring_allreduce
+from .perf.measure import Spread, measure
+
+SIZES = [4 * 4**k for k in range(13)]  # 4 B to 64 MiB
+DTYPES = ("float32", "float64", "float16", "int32", "int64")
+ARRAYS = 5  # what a rank holds at once: input, two results, expected sum, scratch of the ring and of MPI
+SECONDS_A_SIZE = 0.6  # about how long one size is measured
+PERIOD = 7  # the input repeats itself, so that the expected sum of any length is cheap
+
+
+def parser() -> cli.Parser:
+    """The command line."""
+    p = cli.Parser(
+        "python -m reference.ring_allreduce",
+        description="Ring all-reduce, verified against the serial sum and measured beside MPI_Allreduce.",
+        epilog="start it on several ranks with: mpirun -n 8 python -m reference.ring_allreduce",
+    )
+    p.add_argument("--size", type=cli.nbytes, nargs="+", help="bytes per rank, e.g. 4096 16MiB (default: 4 B to 64 MiB)")
+    p.add_argument("--dtype", choices=DTYPES, default="float32", help="element type (default: float32)")
+    p.add_argument("--repeat", type=int, help="measurements per size (default: 3 to 50, about half a second a size)")
+    p.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    return p
+
+
+def check(comm, options: argparse.Namespace) -> list[int]:
+    """The message sizes in bytes; BadInput if they make no sense or do not fit into the memory of some machine."""
+    itemsize = np.dtype(options.dtype).itemsize
+    sizes = options.size or [size for size in SIZES if size % itemsize == 0]
+    odd = [size for size in sizes if size % itemsize]
+    if odd:
+        raise cli.BadInput(f"--size {odd[0]} is not a multiple of {itemsize}, the bytes of one {options.dtype}")
+    if options.repeat is not None and not 1 <= options.repeat <= 10**6:
+        raise cli.BadInput(f"--repeat must be from 1 to 1,000,000, got {options.repeat}")
+    here = comm.Split_type(mpi.COMM_TYPE_SHARED)
+    needed, there = here.size * ARRAYS * max(sizes), psutil.virtual_memory().available
+    error = None
+    if needed > there:
+        fits = there // (here.size * ARRAYS)
+        error = cli.BadInput(
+            f"{here.size} ranks on one machine need {needed / 2**30:,.1f} GiB for --size {max(sizes)}, and "
+            f"{there / 2**30:,.1f} GiB are free: at most --size {fits // itemsize * itemsize} fits"
+        )
+    here.Free()
+    cli.agree(comm, error)
+    return sizes
+
+
+def example(comm, n: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """This rank's input and the serial sum over all ranks; small whole numbers, so that the sum is exact."""
+    values = (np.arange(PERIOD) + np.arange(comm.size)[:, None]) % PERIOD
+    return np.resize(values[comm.rank], n).astype(dtype), np.resize(values.sum(axis=0), n).astype(dtype)
+
+
+def try_size(comm, nbytes: int, dtype: str, repeat: int | None) -> dict:
+    """Verify and measure one size; the same row on every rank."""
+    x, expected = example(comm, nbytes // np.dtype(dtype).itemsize, dtype)
+    by_ring, by_mpi = x.copy(), np.empty_like(x)
+    ring_allreduce(comm, by_ring)
+    comm.Allreduce(x, by_mpi)
+    right = np.array_equal(by_ring, expected) and np.array_equal(by_mpi, expected)
+    verified = comm.allreduce(right, op=mpi.LAND)
+    x[:], by_ring[:] = 0, 0  # sums of sums would overflow
+    pair = [lambda: ring_allreduce(comm, by_ring), lambda: comm.Allreduce(x, by_mpi)]
+    if repeat is None:
+        once = sum(time.median for time in measure(comm, pair, 1))
+        repeat = int(np.clip(SECONDS_A_SIZE / once, 3, 50))
+    ours, theirs = measure(comm, pair, repeat)
+    return {
+        "bytes": nbytes,
+        "verified": bool(verified),
+        "repeat": repeat,
+        "seconds": ours._asdict(),
+        "algorithm_bandwidth": nbytes / ours.median,
+        "bus_bandwidth": cost.bus_bandwidth("allreduce", comm.size, nbytes, ours.median),
+        "mpi_seconds": theirs._asdict(),
+        "ratio_to_mpi": ours.median / theirs.median,
+    }
+
+
+def in_bytes(size: float) -> str:
+    """ "16 MiB"."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 2**power:
+            return f"{size / 2**power:g} {unit}"
+    return f"{size:g} B"
+
+
+def in_time(time: Spread) -> str:
+    """Median and quartiles in one unit: "12.3 [11.9 .. 13.0] us"."""
+    scale, unit = next((s, u) for s, u in ((1, "s "), (1e-3, "ms"), (0, "us")) if time.median >= s)
+    low, median, high = (value / (scale or 1e-6) for value in time)
+    return f"{median:7.1f} [{low:.1f} .. {high:.1f}] {unit}"
+
+
+HEADER = f"{'size':>10} {'ring: time':>28} {'algbw GB/s':>11} {'busbw GB/s':>11} {'MPI: time':>28} {'ring/MPI':>9}"
+
+
+def as_line(row: dict) -> str:
+    """A row of the table."""
+    ours, theirs = Spread(**row["seconds"]), Spread(**row["mpi_seconds"])
+    speeds = " ".join(f"{row[speed] / 1e9:11.3f}" for speed in ("algorithm_bandwidth", "bus_bandwidth"))
+    wrong = "" if row["verified"] else "  WRONG SUM"
+    return f"{in_bytes(row['bytes']):>10} {in_time(ours):>28} {speeds} {in_time(theirs):>28} {row['ratio_to_mpi']:9.2f}{wrong}"
+
+
+def run(comm, options: argparse.Namespace) -> int:
+    """Verify and measure all sizes; print as they come."""
+    sizes, say = check(comm, options), comm.rank == 0 and not options.json
+    if say:
+        print(f"ring all-reduce of {options.dtype} on {comm.size} rank{'s' * (comm.size > 1)}, {cli.library()}")
+        if comm.size == 1:
+            print("one rank has nobody to talk to; for more: mpirun -n 8 python -m reference.ring_allreduce")
+        print(HEADER, flush=True)
+    rows = []
+    for size in sizes:
+        rows.append(try_size(comm, size, options.dtype, options.repeat))
+        if say:
+            print(as_line(rows[-1]), flush=True)
+    verified = all(row["verified"] for row in rows)
+    if comm.rank == 0 and options.json:
+        print(json.dumps({"ranks": comm.size, "dtype": options.dtype, "library": cli.library(), "rows": rows}, indent=2))
+    elif comm.rank == 0:
+        print("verified: equal to the serial sum and to MPI_Allreduce, bit by bit" if verified else "NOT VERIFIED")
+    return 0 if verified else 1
+
+
+if __name__ == "__main__":
+    sys.exit(cli.main(run, parser()))

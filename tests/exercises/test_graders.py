@@ -1,0 +1,111 @@
+"""The graders, graded: the files as shipped are to do, solutions pass, and every wrong answer earns its own hint.
+
+Wrong answers are those that people give (exercises/misconceptions/CHAPTER/EXERCISE/) and mutants: each solution with one
+small mistake after another (exercises/grading/mutants.py). A mutant that computes the same is listed here by name.
+"""
+
+import ast
+import importlib
+import itertools
+from pathlib import Path
+
+import pytest
+
+from exercises.grading import Exercise
+from exercises.grading.grade import SOLVED, TO_DO, WRONG, grade
+from exercises.grading.mutants import mutants
+from exercises.grading.sandbox import Limits
+
+FOLDER = Path(__file__).parents[2] / "exercises"
+SEED = 20_260_101
+QUICK = Limits(cpu=0.7, wall=30)  # some mutants loop for ever
+
+EQUIVALENT = {  # mutant: why it is no mistake
+    "ring_reduce_scatter": {
+        "leaving = blocks[(rank - 1 - step) % P]  ->  leaving = blocks[rank - 1 - step]": "a negative index counts from "
+        "the end, and rank - 1 - step is never below -P",
+        "growing = blocks[(rank - 2 - step) % P]  ->  growing = blocks[rank - 2 - step]": "the same, down to -P",
+        "begin = [block * (n // P) + min(block, n % P) for block in range(P + 1)]  ->  begin = [block * (n // P) + "
+        "min(block, n % P) for block in range(P + 2)]": "nobody reads the entry after the last",
+        "begin = [block * (n // P) + min(block, n % P) for block in range(P + 1)]  ->  begin = [block * (n // P) + "
+        "min(block, n % P) for block in range(P + 1 + 1)]": "nobody reads the entry after the last",
+    }
+}
+
+
+def exercises() -> list[tuple[str, str, Exercise]]:
+    """(chapter, name, exercise) of all that the graders declare."""
+    found = []
+    for path in sorted(FOLDER.glob("test_ch*.py")):
+        grader = importlib.import_module(f"exercises.{path.stem}")
+        found += [(path.stem[5:], n, thing) for n, thing in vars(grader).items() if isinstance(thing, Exercise)]
+    return found
+
+
+ALL = exercises()
+EXERCISES = {name: exercise for _, name, exercise in ALL}
+
+
+def solutions(chapter: str) -> list[Path]:
+    """All files with solutions of a chapter."""
+    return sorted((FOLDER / "solutions").glob(f"{chapter}*.py"))
+
+
+def misconceptions() -> list:
+    """One parameter a file: (name of the exercise, path)."""
+    paths = sorted((FOLDER / "misconceptions").glob("*/*/*.py"))
+    return [pytest.param(path.parent.name, path, id=f"{path.parent.name}-{path.stem}") for path in paths]
+
+
+def earns(path: Path) -> str:
+    """What a misconception's hint must contain; the file is not run for it."""
+    tree = ast.parse(path.read_text())
+    (value,) = [node.value.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "EARNS"]
+    return value
+
+
+def told(verdict) -> str:
+    """All that the student is told about a wrong answer."""
+    return "\n".join(verdict.finding)
+
+
+@pytest.mark.parametrize("chapter, name, exercise", ALL)
+class TestEachExercise:
+    """What every exercise must have."""
+
+    def test_is_to_do_as_shipped(self, chapter, name, exercise):
+        assert grade(exercise, name, FOLDER / f"{chapter}.py", SEED).state == TO_DO
+
+    def test_has_two_solutions_that_say_why(self, chapter, name, exercise):
+        verdicts = [grade(exercise, name, path, SEED) for path in solutions(chapter)]
+        assert len(verdicts) >= 2
+        for verdict in verdicts:
+            assert verdict.state == SOLVED, f"{verdict.source.path}: {verdict.finding}"
+            assert len(verdict.source.docstring(name)) > 100
+
+    def test_has_a_ladder_of_hints(self, chapter, name, exercise):
+        assert len(exercise.hints) >= 2
+
+    def test_has_misconceptions_each_with_its_own_hint(self, chapter, name, exercise):
+        files = sorted((FOLDER / "misconceptions" / chapter / name).glob("*.py"))
+        assert len(files) >= 3
+        for one, other in itertools.permutations(files, 2):
+            assert earns(one) not in earns(other), f"{one.name} and {other.name} earn the same hint"
+
+    def test_mutants_of_its_solutions_are_caught(self, chapter, name, exercise, tmp_path):
+        path, survivors, expected = tmp_path / f"{chapter}.py", [], EQUIVALENT.get(name, {})
+        for solution in solutions(chapter):
+            for what, text in mutants(solution.read_text(), name):
+                path.write_text(text)
+                if grade(exercise, name, path, SEED, limits=QUICK).state == SOLVED:
+                    survivors.append(what)
+        assert sorted(survivors) == sorted(expected)
+
+
+@pytest.mark.parametrize("name, path", misconceptions())
+def test_a_misconception_is_rejected_with_its_own_hint(name, path):
+    verdict = grade(EXERCISES[name], name, path, SEED, limits=QUICK)
+    assert verdict.state == WRONG
+    assert earns(path) in told(verdict)
+    others = {other.stem: earns(other) for other in path.parent.glob("*.py") if other != path}
+    assert [stem for stem, hint in others.items() if hint in told(verdict)] == []

@@ -1,0 +1,179 @@
+"""Ranks share nothing: each has its own copy of program, closure and arguments, and its own random states."""
+
+# ruff: noqa: NPY002  (the legacy generators are what is tested)
+
+import random
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from reference import mpi
+from reference.worlds import launch
+
+RANKS = 3
+
+
+def drawn(rank, times=4):
+    """What a rank whose generators started from seed = rank draws from each of the three."""
+    generator, own, legacy = torch.Generator().manual_seed(rank), random.Random(rank), np.random.RandomState(rank)
+    return [(own.random(), legacy.random_sample(), torch.rand(1, generator=generator).item()) for _ in range(times)]
+
+
+def draw(comm, times=4):
+    """Draw from the global generators, with communication in between so that ranks take turns."""
+    seen = []
+    for _ in range(times):
+        seen.append((random.random(), np.random.random_sample(), torch.rand(1).item()))
+        comm.Barrier()
+    return seen
+
+
+def test_random_states_start_from_the_rank(world):
+    """The same numbers in both worlds, in every launch, however the ranks take turns."""
+    for _ in range(2):
+        assert launch(draw, RANKS, world=world).results == [drawn(rank) for rank in range(RANKS)]
+
+
+def test_seeding_one_rank_leaves_the_others_alone(world):
+    def program(comm):
+        if comm.rank == 0:
+            random.seed(99), np.random.seed(99), torch.manual_seed(99)
+        comm.Barrier()
+        return draw(comm, 2)
+
+    assert launch(program, 2, world=world).results == [drawn(99, 2), drawn(1, 2)]
+
+
+def test_the_launcher_goes_on_as_if_nothing_had_run(world):
+    """Its own random numbers are those it would have drawn without the launch, even if the program fails."""
+
+    def fails(comm):
+        draw(comm, 1)
+        raise ValueError
+
+    random.seed(5), np.random.seed(5), torch.manual_seed(5)
+    want = drawn(5, 3)
+    got = draw_once()
+    launch(draw, RANKS, world=world)
+    second = draw_once()
+    with pytest.raises(RuntimeError):
+        launch(fails, RANKS, world=world)
+    assert [got, second, draw_once()] == want
+
+
+def draw_once():
+    return random.random(), np.random.random_sample(), torch.rand(1).item()
+
+
+def test_arguments_are_copied(world):
+    """A rank may change what it is given; neither another rank nor the launcher sees it."""
+
+    def program(comm, words, array, model):
+        words.append(comm.rank)
+        array += comm.rank
+        with torch.no_grad():
+            model.weight.fill_(comm.rank)
+        comm.Barrier()
+        return words, array.tolist(), model.weight.item()
+
+    words, array, model = ["mine"], np.zeros(2), torch.nn.Linear(1, 1)
+    weight = model.weight.item()
+    run = launch(program, RANKS, words, array, model, world=world)
+    assert run.results == [(["mine", rank], [rank, rank], rank) for rank in range(RANKS)]
+    assert (words, array.tolist(), model.weight.item()) == (["mine"], [0, 0], weight)
+
+
+def test_closures_are_copied(world):
+    """Variables that the program closes over, its default arguments and its attributes are each rank's own."""
+    seen, count = [], 0
+
+    def program(comm, default=[]):  # noqa: B006  (a mutable default, on purpose)
+        nonlocal count
+        count += comm.rank
+        seen.append(comm.rank)
+        default.append(comm.rank)
+        program.mark = comm.rank
+        comm.Barrier()
+        return seen, count, default, program.mark
+
+    for _ in range(2):
+        assert launch(program, RANKS, world=world).results == [([r], r, [r], r) for r in range(RANKS)]
+    assert (seen, count, program.__defaults__, hasattr(program, "mark")) == ([], 0, ([],), False)
+
+
+def test_an_argument_given_twice_is_one_object(world):
+    """Copying keeps identity within a rank: a and b are the same list, as they are for the launcher."""
+
+    def program(comm, a, b):
+        a.append(comm.rank)
+        return b, a is b
+
+    shared = []
+    assert launch(program, 2, shared, shared, world=world).results == [([0], True), ([1], True)]
+
+
+def test_messages_are_copies(world):
+    """Whoever changes a received buffer or object changes only his own."""
+
+    def program(comm):
+        mine, got, root = np.zeros(2), np.empty(2), np.zeros(2)
+        comm.Sendrecv(mine, comm.rank, 0, got, comm.rank, 0)
+        got += 1
+        comm.Bcast(root)
+        root += comm.rank
+        everyone = comm.allgather(mine)
+        everyone[0] += 1
+        comm.Barrier()
+        return mine.tolist(), got.tolist(), root.tolist()
+
+    assert launch(program, RANKS, world=world).results == [([0, 0], [1, 1], [r, r]) for r in range(RANKS)]
+
+
+def test_results_are_the_ranks_own(world):
+    """What a rank returns may be anything that can be copied: tensors, None, its own random generator's numbers."""
+
+    def program(comm):
+        return None if comm.rank else {"t": torch.arange(2), "x": [np.float32(1)]}
+
+    first, second = launch(program, 2, world=world).results
+    assert first["t"].tolist() == [0, 1] and first["x"] == [1] and second is None
+
+
+def test_thread_settings_of_torch(world):
+    """Each rank computes with one torch thread; the launcher keeps its own number."""
+    before = torch.get_num_threads()
+    assert launch(lambda comm: torch.get_num_threads(), 2, world=world).results == [1, 1]
+    assert torch.get_num_threads() == before
+
+
+def test_grad_mode_belongs_to_a_rank(world):
+    """no_grad on one rank does not switch off gradients on another, across a communication."""
+
+    def program(comm):
+        with torch.set_grad_enabled(comm.rank != 0):
+            comm.Barrier()
+            return torch.is_grad_enabled()
+
+    assert launch(program, RANKS, world=world).results == [False, True, True]
+
+
+def test_a_blocking_collective_inside_backward(world):
+    """A hook that sums gradients over the ranks while autograd runs."""
+
+    def program(comm):
+        w = torch.ones(3, requires_grad=True)
+        w.register_hook(lambda g: (comm.Allreduce(mpi.IN_PLACE, h := g.clone()), h)[1])
+        (w * (comm.rank + 1)).sum().backward()
+        return w.grad.tolist()
+
+    assert launch(program, RANKS, world=world).results == [[6, 6, 6]] * RANKS
+
+
+def test_nothing_is_left_behind():
+    """A virtual launch ends all the threads that it began."""
+    before = threading.active_count()
+    for _ in range(3):
+        launch(draw, 8)
+    assert threading.active_count() == before
