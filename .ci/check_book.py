@@ -45,7 +45,8 @@ INSPECT = """() => {
     typeset: article.querySelectorAll('mjx-container').length,
     untypeset: [...article.querySelectorAll('.math')].filter(m => !m.querySelector('mjx-container'))
       .map(m => m.textContent.slice(0, 60)),
-    errors: [...article.querySelectorAll('mjx-merror, [data-mjx-error]')].map(m => m.textContent.slice(0, 60)),
+    errors: [...article.querySelectorAll('mjx-merror, [data-mjx-error], mjx-container [style*="color: red"]')]
+      .map(m => m.closest('.math').textContent.slice(0, 60) || 'a formula with an unknown command'),
     text: text.join(' '),
     images: [...article.querySelectorAll('img')].map(i => ({src: i.getAttribute('src'),
       alt: i.getAttribute('alt') || '', shown: i.complete && i.naturalWidth > 0})),
@@ -67,6 +68,15 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
     def log_message(self, *args) -> None:
         """Say nothing."""
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """A server that does not mind a browser that hangs up."""
+
+    def handle_error(self, request, client_address) -> None:
+        """Say nothing of a broken connection, all of anything else."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class Checks:
@@ -171,7 +181,7 @@ def pages_of(root: Path) -> list[str]:
 def check_book(root: Path, screenshots: Path | None = None) -> Checks:
     """Check every page of the book under `root`."""
     check = Checks()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(root)))
+    server = Server(("127.0.0.1", 0), functools.partial(Quiet, directory=str(root)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     host = f"127.0.0.1:{server.server_address[1]}"
     base = f"http://{host}"

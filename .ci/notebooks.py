@@ -15,14 +15,15 @@ import time
 from pathlib import Path
 
 import nbformat
-from chapters import notebooks
 from nbclient import NotebookClient
+
+from chapters import notebooks
 
 VARIES = "nbval-ignore-output"
 LIMIT = 1_000_000  # bytes
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
 
 

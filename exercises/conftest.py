@@ -46,11 +46,9 @@ def pytest_configure(config):
 
 def pytest_sessionstart(session):
     config = session.config
-    terminal = config.pluginmanager.getplugin("terminalreporter")
-    config.stash[REPORT] = Report(terminal, config.invocation_params.dir, FOLDER, verbose=config.option.verbose > 0)
     if _only_exercises(config) and not config.option.collectonly:
         also = ", also on real MPI ranks" if config.getoption("mpi", False) else ""
-        terminal.write(f"Every Rank Counts: exercises{also}\n\n", bold=True, flush=True)
+        _terminal(config).write(f"Every Rank Counts: exercises{also}\n\n", bold=True, flush=True)
 
 
 def pytest_pycollect_makeitem(collector, name, obj):
@@ -73,6 +71,7 @@ class ExerciseItem(pytest.Item):
     def runtest(self):
         also_mpi = self.exercise.distributed and self.config.getoption("mpi", False)
         for world in ["virtual", "mpi"] if also_mpi else ["virtual"]:
+            self.verdict = None  # an error in the grader itself leaves no verdict
             self.verdict = grade(self.exercise, self.name, self.chapter.path, self.config.stash[SEED], world)
             if self.verdict.state != SOLVED:
                 break
@@ -94,7 +93,7 @@ def pytest_runtest_protocol(item, nextitem):
     """Run an exercise under its chapter's line, in place of pytest's file names and dots."""
     if not isinstance(item, ExerciseItem):
         return None
-    report = item.config.stash[REPORT]
+    report = _report(item.config)
     if report.chapter != item.chapter:
         report.open(item.chapter)
     runtestprotocol(item, nextitem=nextitem)
@@ -118,20 +117,32 @@ def pytest_report_teststatus(report):
 
 
 def pytest_sessionfinish(session):
-    verdicts = [verdict for _, verdict in session.config.stash[REPORT].verdicts]
+    verdicts = [verdict for _, verdict in _report(session.config).verdicts]
     if session.exitstatus == pytest.ExitCode.OK and any(verdict.state != SOLVED for verdict in verdicts):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(tryfirst=True)  # other plugins may import a lot for theirs
 def pytest_terminal_summary(terminalreporter, config):
-    report = config.stash[REPORT]
+    report = _report(config)
     if not report.verdicts:
         return
     items = [item for item in terminalreporter._session.items if isinstance(item, ExerciseItem)]
     hints = {item.name: item.exercise.hints for item in items} if config.getoption("hints", False) else {}
     solved = [verdict.name for _, verdict in report.verdicts if verdict.state == SOLVED]
     report.finish(hints, new=_news(config, solved, alone=len(items) == 1), seed=config.stash[SEED])
+
+
+def _terminal(config):
+    return config.pluginmanager.getplugin("terminalreporter")
+
+
+def _report(config) -> Report:
+    """The report of this session, made when first asked for: pytest may find this file late."""
+    if REPORT not in config.stash:
+        start, verbose = config.invocation_params.dir, config.option.verbose > 0
+        config.stash[REPORT] = Report(_terminal(config), start, FOLDER, verbose)
+    return config.stash[REPORT]
 
 
 def _news(config, solved: list[str], alone: bool) -> list[str]:
@@ -147,7 +158,7 @@ def _news(config, solved: list[str], alone: bool) -> list[str]:
 def _grader(arg: str) -> str:
     """A student who names the file they write in means its grader."""
     path, *name = arg.split("::")
-    grader = Path(path).with_name(f"test_{Path(path).name}")
+    grader = Path(path).parent / f"test_{Path(path).name}"
     return "::".join([str(grader), *name]) if (FOLDER / grader.name).exists() else arg
 
 

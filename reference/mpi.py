@@ -31,12 +31,12 @@ SUM, PROD, MAX, MIN = MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN
 LAND, LOR, BAND, BOR = MPI.LAND, MPI.LOR, MPI.BAND, MPI.BOR
 DOUBLE, FLOAT, BYTE, BOOL = MPI.DOUBLE, MPI.FLOAT, MPI.BYTE, MPI.BOOL
 INT, LONG, INT32_T, INT64_T, UINT8_T = MPI.INT, MPI.LONG, MPI.INT32_T, MPI.INT64_T, MPI.UINT8_T
-ERR_ARG, ERR_BUFFER, ERR_DIMS, ERR_OP = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_DIMS, MPI.ERR_OP
-ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TRUNCATE = MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TRUNCATE
+ERR_ARG, ERR_BUFFER, ERR_COMM, ERR_DIMS = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_COMM, MPI.ERR_DIMS
+ERR_OP, ERR_RANK, ERR_ROOT, ERR_TAG = MPI.ERR_OP, MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG
 pickle = MPI.pickle  # what turns an object into the message of a lower-case call
 TAG_LIMIT = 2**29 - 1  # the largest tag that MPICH and Open MPI both take
 Comm, Intracomm, Cartcomm = MPI.Comm, MPI.Intracomm, MPI.Cartcomm
-Request, Exception, Datatype, buffer = MPI.Request, MPI.Exception, MPI.Datatype, MPI.buffer
+Request, Exception, Datatype, Op, buffer = MPI.Request, MPI.Exception, MPI.Datatype, MPI.Op, MPI.buffer
 library_version = MPI.Get_library_version
 
 API = {
@@ -82,7 +82,7 @@ def element_size(datatype: MPI.Datatype) -> int:
 def world() -> MPI.Intracomm:
     """COMM_WORLD of the real MPI, started at the first call and finished when the program ends."""
     if not MPI.Is_initialized():
-        MPI.Init()
+        MPI.Init_thread(MPI.THREAD_MULTIPLE)  # mpi4py's default; MPICH then yields the core while it waits
         atexit.register(MPI.Finalize)
     return MPI.COMM_WORLD
 
@@ -112,12 +112,17 @@ def compute(comm, seconds: float = 0.0, *, reduced: int = 0) -> None:
     On the virtual cluster the clock moves on by seconds + reduced * gamma. On real ranks the processor is kept busy
     for `seconds`; the reduction has taken its own time already.
     """
-    if not isinstance(comm, MPI.Comm):
+    if hasattr(comm, "compute"):  # a communicator of launch(), which keeps a clock or a record
         comm.compute(seconds, reduced)
-    elif seconds > 0:
-        end = time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            pass
+    else:
+        spin(seconds)
+
+
+def spin(seconds: float) -> None:
+    """Keep this core busy for `seconds`."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
 
 
 def sleep(comm, seconds: float) -> None:

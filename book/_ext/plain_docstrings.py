@@ -55,6 +55,8 @@ def render(block: list[str]) -> list[str]:
 
 def process(app, what, name, obj, options, lines: list[str]) -> None:
     """Rewrite a docstring in place (the handler of `autodoc-process-docstring`)."""
+    if what == "module" and obj.__doc__:  # as written: Sphinx takes the indentation off an example at the end
+        lines[:] = obj.__doc__.expandtabs().splitlines()
     lines[:] = [line for block in blocks(list(lines)) for line in [*render(block), ""]]
 
 

@@ -14,6 +14,14 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     endings.py      explains crashes, hangs, deadlocks and exceptions, in the student's own lines
     report.py       what the student sees
     mutants.py      a solution with one small mistake after another, to grade the graders
+
+To add an exercise: its stub in exercises/chNN_topic.py; an Exercise (or Distributed, if it takes a communicator) of the
+same name in test_chNN_topic.py; two solutions whose docstrings say why, solutions/chNN_topic.py and
+chNN_topic_again.py; and in misconceptions/chNN_topic/NAME/ the wrong answers that people give, each with `EARNS`, words
+of the hint that it must get. `pytest tests/exercises` then grades the grader.
+
+All this keeps honest work honest. It is no wall: code that is out to deceive shares a process with the virtual cluster
+that counts its messages. `--mpi` and a reader find that out.
 """
 
 from .exercise import Answer, Case, Distributed, Exercise, Finding

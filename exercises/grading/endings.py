@@ -13,6 +13,10 @@ from .exercise import Finding
 from .sandbox import Ending
 from .student import MISSING, Source
 
+LENGTHS = (
+    "Blocks can differ by one element. A buffer must be as long as the block that comes: which one comes in this step?"
+)
+NO_MEMORY = "A grade may use 1 GiB. Is an array made with the wrong size, or does a list grow without end?"
 RAISED = {  # the name of an exception, or what its text says
     "NewProcess": "An exercise starts no processes and ends none: the ranks are there already, one call of your "
     "function on each.",
@@ -21,8 +25,11 @@ RAISED = {  # the name of an exception, or what its text says
     "a hint.",
     "SystemExit": "sys.exit() ends a whole program. A rank that is through returns its result.",
     "TooMuchOutput": "That is a lot of text. Is a print inside an endless loop?",
-    "MemoryError": "A grade may use 1 GiB. Is an array made with the wrong size, or does a list grow without end?",
+    "MemoryError": NO_MEMORY,
+    "can't allocate memory": NO_MEMORY,  # torch
     "RecursionError": "A function calls itself without end.",
+    "could not be broadcast": LENGTHS,
+    "no mpirun": "Your code is not at fault. It has passed on the virtual cluster; --mpi needs MPI in addition.",
     "NotImplementedError": "The function is not finished, or it uses what this course leaves out.",
     "IndexError": "An index went past the end. P things are numbered from 0 to P - 1; what comes after the last one?",
     "nvalid rank": "Ranks are numbered from 0 to P - 1. Which neighbours does the last rank have, and which the first?",
@@ -37,8 +44,7 @@ CROSSED = (
     "and from whom does that one receive?"
 )
 UNFINISHED = {
-    "Truncation": "A buffer must have room for what comes. Blocks can differ by one element: which block comes in "
-    "this step?",
+    "Truncation": LENGTHS,
     "TypeMismatch": "Both sides of a message must hold the same type of element: compare the dtype of the two arrays.",
     "UnreceivedMessages": "Every send needs its receive: the same number of steps on both sides, and the same tag.",
     "CollectiveMismatch": "A collective call must be made by all ranks alike.",
@@ -135,7 +141,7 @@ LIMITS = {  # which limit: with its amount, without, and the hint
     "memory": (
         "it used more than {0} bytes of memory.",
         "it used too much memory.",
-        "Is an array made with the wrong size, or does a list grow without end?",
+        NO_MEMORY,
     ),
 }
 

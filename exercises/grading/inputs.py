@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .exercise import Case
 RANKS = (3, 2, 5, 8, 1)  # three first: the smallest ring in which left and right differ gives the clearest hints
 
 
-def vectors(ranks: Sequence[int] = RANKS) -> callable:
+def vectors(ranks: Sequence[int] = RANKS) -> Callable[[np.random.Generator], Iterator[Case]]:
     """Cases with one float64 vector a rank: lengths that P divides, that it does not, shorter than P, and none.
 
     The easy lengths come first, and long enough for sums.py to tell what a wrong sum is made of. One more

@@ -43,6 +43,7 @@ class Report:
     def open(self, chapter: Chapter) -> None:
         """Begin a chapter's line."""
         self.chapter = chapter
+        self.terminal.ensure_newline()
         self.terminal.write(f"  chapter {chapter.title:<32}", flush=True)
 
     def add(self, verdict: Verdict) -> None:

@@ -2,8 +2,8 @@
 
 The child has limits: seconds by the clock, seconds of computing, memory, and how much it prints. It looks at them 20
 times a second, in a signal handler that runs even while the main thread waits; when one is passed, it sends every
-rank's line and ends. If it can no longer look (stuck inside C code, say), the system's own limits or the parent end
-it, and faulthandler has written where it was. It may not start processes. Forking takes milliseconds because the
+rank's line and ends. If it can no longer look (stuck inside C code, say), a timer or the parent ends it, and
+faulthandler has written where it was. It may not start processes. Forking takes milliseconds because the
 parent has imported everything already; the parent never starts MPI and never lets torch start threads.
 """
 
@@ -27,7 +27,8 @@ from typing import Any
 from . import stacks
 
 LOOKS_PER_SECOND = 20
-GRACE = 2.0  # seconds between the child's own limits and those that the system and the parent hold
+GRACE = 2.0  # seconds between the child's own limit by the clock and the parent's
+CPU_GRACE = 0.5  # seconds of computing between the child's own limit and the timer that ends it
 PROCESSES = "os.fork os.forkpty os.system os.exec os.posix_spawn os.kill os.killpg subprocess.Popen".split()
 
 
@@ -124,7 +125,7 @@ def _reap(pid: int) -> tuple[str, int]:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done and os.WIFSIGNALED(status):
                 killer = os.WTERMSIG(status)
-                return {signal.SIGXCPU: ("cpu", None), signal.SIGABRT: ("wall", None)}.get(killer, ("signal", killer))
+                return {signal.SIGPROF: ("cpu", None), signal.SIGABRT: ("wall", None)}.get(killer, ("signal", killer))
             if done:
                 return "exit", os.WEXITSTATUS(status)
             time.sleep(0.01)
@@ -174,9 +175,9 @@ class _Child:
         sys.stdout = sys.stderr = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
         sys.breakpointhook = pdb.set_trace = _refuse_debugger
         faulthandler.enable(self.dump)
-        faulthandler.register(signal.SIGXCPU, self.dump, chain=True)
+        faulthandler.register(signal.SIGPROF, self.dump, chain=True)
+        signal.setitimer(signal.ITIMER_PROF, self.limits.cpu + CPU_GRACE)
         _limit(resource.RLIMIT_CORE, 0)
-        _limit(resource.RLIMIT_CPU, int(self.limits.cpu + GRACE))
         _limit(resource.RLIMIT_FSIZE, self.limits.output)
         if sys.platform == "linux":  # elsewhere the kernel does not hold this limit, and only _look does
             _limit(resource.RLIMIT_DATA, _data_size() + self.limits.memory)

@@ -42,8 +42,10 @@ def kinds(op) -> str:
 
 
 def _entry(op) -> tuple[str, str, str]:
+    if not isinstance(op, mpi.Op):
+        raise TypeError(f"an MPI operation is wanted, such as mpi.SUM, not {op!r}")
     try:
         return OPERATIONS[op.handle]
-    except (KeyError, AttributeError):
+    except KeyError:
         known = ", ".join(entry[1] for entry in OPERATIONS.values())
         raise NotImplementedError(f"this operation is not offered; there are {known}") from None

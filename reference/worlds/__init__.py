@@ -19,6 +19,7 @@ from .errors import (
     UnreceivedMessages,
 )
 from .launch import Slow, launch
+from .real import close_job
 from .run import Run
 from .timeline import Event, Timeline
 
@@ -36,6 +37,7 @@ __all__ = [
     "Truncation",
     "TypeMismatch",
     "UnreceivedMessages",
+    "close_job",
     "launch",
     "networks",
 ]

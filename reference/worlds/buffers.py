@@ -9,6 +9,7 @@ MPI: tensors that need gradients, memory that is not contiguous or not writable,
 from __future__ import annotations
 
 from functools import cache
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,25 +47,30 @@ def element_type(dtype: Any) -> tuple[str, int]:
     if name == "bfloat16":  # NumPy has no such type: it can be moved, not reduced
         return name, 2
     kind = dtype if isinstance(dtype, np.dtype) else np.dtype(name)
+    if not kind.isnative:
+        raise BufferError("DLPack only supports native byte order")
     if kind.kind not in "biufc":
         raise KeyError(f"cannot map {kind.char!r} to MPI datatype")
     return kind.str.lstrip("<=|"), kind.itemsize
 
 
-def read(spec: Any, writable: bool = False) -> Buffer:
-    """The Buffer behind what the program passed; mpi4py's exceptions for what it refuses."""
+def read(spec: Any, writable: bool = False, ranks: int | None = None) -> Buffer:
+    """The Buffer behind what the program passed; mpi4py's exceptions for what it refuses.
+
+    With `ranks`, counts and displacements are given for each of that many ranks; else for one message.
+    """
     if type(spec) is np.ndarray and spec.flags.c_contiguous and (spec.flags.writeable or not writable):
         code, size = element_type(spec.dtype)
         return Buffer(spec.reshape(-1).view(np.uint8), code, size)  # the common case, without the detour
     counts = displs = datatype = None
     if isinstance(spec, list | tuple):
-        obj, *rest = spec
-        if rest and isinstance(rest[-1], mpi.Datatype):
-            datatype = rest.pop()
-        if len(rest) == 1 and isinstance(rest[0], tuple) and len(rest[0]) == 2 and np.ndim(rest[0][0]) == 1:
-            rest = list(rest[0])
-        if len(rest) > 2:
+        if not 2 <= len(spec) <= 4:
             raise ValueError(f"message: expecting 2 to 4 items, got {len(spec)}")
+        obj, *rest = spec
+        if isinstance(rest[-1], mpi.Datatype):
+            datatype = rest.pop()
+        if len(rest) == 1 and isinstance(rest[0], tuple) and len(rest[0]) == 2 and not _is_counts(rest[0], ranks):
+            rest = list(rest[0])
         counts, displs = (*rest, None, None)[:2]
     else:
         obj = spec
@@ -78,10 +84,19 @@ def read(spec: Any, writable: bool = False) -> Buffer:
         code, size = datatype.typestr, mpi.element_size(datatype)
     else:
         code, size = element_type(obj.dtype if hasattr(obj, "dtype") else np.dtype(memoryview(obj).format))
-    if counts is not None and np.ndim(counts) == 0:
-        start = int(displs or 0) * size
-        raw, counts, displs = raw[start : start + int(counts) * size], None, None
+    if counts is not None and ranks is None:
+        count, start = index(counts), index(displs or 0) * size
+        if count < 0:
+            raise ValueError(f"message: negative count {count}")
+        raw, counts, displs = raw[start : start + count * size], None, None
+    elif counts is not None:
+        counts = [index(count) for count in counts]
     return Buffer(raw[: raw.size // size * size], code, size, counts, displs)
+
+
+def _is_counts(pair: tuple, ranks: int | None) -> bool:
+    """Whether a pair is the counts of two ranks, and not a count (or counts) with a displacement (or displs)."""
+    return ranks == 2 and np.ndim(pair[0]) == 0
 
 
 def _has_buffer(obj: Any) -> bool:

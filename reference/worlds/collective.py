@@ -65,12 +65,17 @@ class Agent:
 class Activity(Completion):
     """A collective under way. Its rounds follow each other in the event loop, without the rank; `result` is for objects."""
 
-    __slots__ = ("agent", "rounds", "result")
+    __slots__ = ("agent", "rounds", "result", "error")
 
     def __init__(self, agent: Agent, work: Callable[[Agent], Iterator[list]]):
         super().__init__()
-        self.agent, self.rounds, self.result = agent, work(agent), None
+        self.agent, self.rounds, self.result, self.error = agent, work(agent), None, None
         agent.engine.post(agent.clock, agent.me.index, self.advance)
+
+    def take_delivery(self) -> None:
+        """Tell the rank what went wrong, if anything did."""
+        if self.error is not None:
+            raise self.error
 
     def advance(self, time: float) -> None:
         """The event: the last round is complete; post the next one."""
@@ -79,6 +84,9 @@ class Activity(Completion):
             requests = next(self.rounds)
         except StopIteration as end:
             self.result = end.value
+            self.complete(self.agent.engine, self.agent.clock)
+        except Exception as error:  # raised to the rank when it asks for the result
+            self.error = error
             self.complete(self.agent.engine, self.agent.clock)
         else:
             Waiter(self.agent.engine, self.agent.me.index, self.advance, requests, self.agent.clock)
@@ -202,7 +210,7 @@ def allgather(comm, sendbuf, recvbuf) -> Plan:
 
 def allgatherv(comm, sendbuf, recvbuf) -> Plan:
     """Allgatherv(sendbuf, [recvbuf, counts, displs, type])"""
-    recv = read(recvbuf, writable=True)
+    recv = read(recvbuf, writable=True, ranks=comm.size)
     counts = [int(count) for count in _counts(recv, comm.size)]
     work = _allgather(comm, sendbuf, recv, _byte_blocks(recv, comm.size, counts, recv.displs))
     return {"counts": counts, "dtype": recv.dtype}, work
@@ -243,7 +251,7 @@ def reduce_scatter_block(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
 
 def reduce_scatter(comm, sendbuf, recvbuf, recvcounts=None, op=mpi.SUM) -> Plan:
     """Reduce_scatter(sendbuf, recvbuf, recvcounts, op)"""
-    recv = read(recvbuf, writable=True)
+    recv = read(recvbuf, writable=True, ranks=comm.size)
     if recvcounts is None:
         recvcounts = _counts(recv, comm.size) if _in_place(sendbuf) else comm.meet("Reduce_scatter", recv.count)
     return _reduce_scatter(comm, sendbuf, recv, [int(count) for count in recvcounts], op)
@@ -308,11 +316,11 @@ def alltoall(comm, sendbuf, recvbuf) -> Plan:
 
 def alltoallv(comm, sendbuf, recvbuf) -> Plan:
     """Alltoallv([sendbuf, counts, displs, type], [recvbuf, counts, displs, type])"""
-    recv = read(recvbuf, writable=True)
+    recv = read(recvbuf, writable=True, ranks=comm.size)
     if _in_place(sendbuf):
         send = recv._replace(raw=recv.raw.copy())
     else:
-        send = read(sendbuf)
+        send = read(sendbuf, ranks=comm.size)
     source = _byte_blocks(send, comm.size, _counts(send, comm.size), send.displs)
     target = _byte_blocks(recv, comm.size, _counts(recv, comm.size), recv.displs)
     return {"dtype": recv.dtype}, _alltoall(comm, send, recv, source, target)

@@ -13,7 +13,7 @@ from .. import mpi
 from . import report
 from .buffers import Buffer, read
 from .collective import PLANS, Activity, Agent
-from .engine import Aborted, Completion, Engine, Rank, Request
+from .engine import Completion, Engine, Rank, Request
 from .errors import CollectiveMismatch
 from .objects import COLLECTIVES, pack, unpack
 
@@ -44,13 +44,16 @@ class Communicator:
 
     def __init__(self, engine: Engine, me: Rank, context: Context):
         self._engine, self._me, self._context = engine, me, context
-        self._collectives = 0
+        self._collectives, self._freed = 0, False
         self.rank, self.size = context.rank_of[me.index], len(context.group)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         raise NotImplementedError(f"{name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
+
+    def __bool__(self) -> bool:
+        return not self._freed
 
     def __repr__(self) -> str:
         return f"<{self.name}: rank {self.rank} of {self.size}>"
@@ -96,6 +99,8 @@ class Communicator:
     def _enter(self, name: str, arguments: str = "") -> None:
         """Note what this rank is about to call, and from where."""
         self._engine.check()
+        if self._freed:
+            raise mpi.Exception(mpi.ERR_COMM)
         me, frame = self._me, sys._getframe(2)
         while frame.f_code.co_filename.startswith(_MACHINERY):
             frame = frame.f_back
@@ -104,13 +109,16 @@ class Communicator:
 
     # Point to point --------------------------------------------------------------------------------------------
 
-    def _post_send(self, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> Completion:
+    def _check_dest(self, dest: int, tag: int) -> None:
         if not 0 <= tag <= mpi.TAG_LIMIT:
             raise mpi.Exception(mpi.ERR_TAG)
+        if dest != mpi.PROC_NULL and not 0 <= dest < self.size:
+            raise mpi.Exception(mpi.ERR_RANK)
+
+    def _post_send(self, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> Completion:
+        self._check_dest(dest, tag)
         if dest == mpi.PROC_NULL:
             return self._nothing()
-        if not 0 <= dest < self.size:
-            raise mpi.Exception(mpi.ERR_RANK)
         synchronous = synchronous or not self._engine.buffered
         request = Request(self._me, self._context.group[dest], tag, self._context.key, buffer, synchronous=synchronous)
         self._engine.send(self._me.clock, self._me, request)
@@ -169,6 +177,7 @@ class Communicator:
 
     def _exchange(self, name, outgoing, dest, sendtag, incoming, source, recvtag, status) -> Any:
         self._enter(name, f"dest={dest}, sendtag={sendtag}, {report.arguments(source, recvtag, incoming)}")
+        self._check_dest(dest, sendtag)  # before the receive is posted: a refused call leaves nothing behind
         receive = self._post_receive(incoming, source, recvtag, blocking=True)
         self._engine.wait(self._me, [receive, self._post_send(outgoing, dest, sendtag)])
         return self._finish(receive, status)
@@ -303,8 +312,8 @@ class Communicator:
                 f"but rank {call.first} called {theirs} there: all ranks of a group must make the same collective "
                 f"calls in the same order, with matching arguments"
             )
-            self._engine.abort(CollectiveMismatch(cause, report.roll_call(self._engine)))
-            raise Aborted
+            self._engine.doom(CollectiveMismatch, cause)
+            self._engine.stop(self._me)  # for good: the others go on as far as they get, and then the report is made
         call.arrived[self.rank] = brought
         if len(call.arrived) == self.size:
             del context.calls[number]
@@ -318,6 +327,7 @@ class Communicator:
 
     def _wait_for(self, activity: Activity) -> Any:
         self._engine.wait(self._me, [activity])
+        activity.take_delivery()
         return activity.result
 
     def meet(self, name: str, brought: Any, **arguments: Any) -> list:
@@ -345,7 +355,7 @@ class Communicator:
         number = self._collectives
         members = self.meet(name, (color, key))
         if color == mpi.UNDEFINED:
-            return mpi.COMM_NULL
+            return NullCommunicator()
         ranks = sorted((k, rank) for rank, (c, k) in enumerate(members) if c == color)
         group = [self._context.group[rank] for _, rank in ranks]
         return self._member_of((self._context.key, number, color), group, label, kind, *more)
@@ -379,8 +389,26 @@ class Communicator:
         return self._split("Create_cart", color, self.rank, f"{self.name}.cart", CartCommunicator, *grid)
 
     def Free(self) -> None:
-        """Nothing to do: an unused communicator goes away by itself."""
+        """Give the communicator up; it refuses every call from now on."""
         self._enter("Free")
+        self._freed = True
+
+
+class NullCommunicator:
+    """What a rank gets that is in no group: equal to mpi.COMM_NULL, false, and refuses every call."""
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, NullCommunicator) or (isinstance(other, mpi.Comm) and other == mpi.COMM_NULL)
+
+    __hash__ = None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise mpi.Exception(mpi.ERR_COMM)
 
 
 class CartCommunicator(Communicator):

@@ -18,7 +18,7 @@ from typing import Any
 from .. import mpi
 from . import report
 from .buffers import read
-from .meter import Meter
+from .meter import Meter, clock
 
 
 class Counted:
@@ -65,6 +65,13 @@ class Counted:
     def peer(self, rank: int) -> int:
         """The number in the world of a rank of this communicator; -1 for PROC_NULL."""
         return self._world_ranks[rank] if rank >= 0 else -1
+
+    def compute(self, seconds: float = 0.0, reduced: int = 0) -> None:
+        """Behind mpi.compute: keep the core busy, and note it. A reduction has taken its own time already."""
+        if seconds > 0:
+            start = clock()
+            mpi.spin(seconds)
+            self.meter.computed(start)
 
     @contextmanager
     def noted(self, name: str, arguments: str = "") -> Iterator[float]:

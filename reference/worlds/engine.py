@@ -138,6 +138,7 @@ class Rank:
         self.result: Any = None
         self.error: BaseException | None = None
         self.bytes_sent = self.messages = self.polls = 0
+        self.polled_at = -1.0
         self.calls: Counter = Counter()
 
     def resume(self, time: float) -> Rank:
@@ -172,6 +173,7 @@ class Engine:
         self.horizon = 0.0  # the latest completion known so far
         self._queue: list = []
         self._number = self._live = 0
+        self._doom: tuple[type[LaunchError], str] | None = None
         self._random = RandomStates(ranks)
         self._current = 0
 
@@ -250,6 +252,9 @@ class Engine:
         stuck = [rank for rank in self.ranks if rank.state == "waiting"]
         if failed:
             self.error = RankFailed(*report.failure(self, failed), errors={r.index: r.error for r in failed})
+        elif self._doom is not None:
+            kind, cause = self._doom
+            self.error = kind(cause, report.roll_call(self))
         elif stuck:
             self.error = Deadlock(report.deadlock_cause(self), report.roll_call(self))
         else:
@@ -257,6 +262,11 @@ class Engine:
             if left:
                 self.error = UnreceivedMessages(left, report.roll_call(self))
         self._end(me)
+
+    def doom(self, kind: type[LaunchError], cause: str) -> None:
+        """The program is wrong, but let every rank go as far as it gets: then the report shows where that was."""
+        if self._doom is None:
+            self._doom = kind, cause
 
     def abort(self, error: LaunchError) -> None:
         """End the launch with `error`: no rank goes on."""
@@ -285,11 +295,11 @@ class Engine:
         """See every thread off; one that does not listen gets the exception from outside."""
         for rank in self.ranks:
             rank.thread.join(None if self.error is None else 0.05)
-            for _ in range(3):
+            for _ in range(100):
                 if not rank.thread.is_alive():
                     break
                 pythonapi.PyThreadState_SetAsyncExc(c_long(rank.thread.ident), py_object(Aborted))
-                rank.thread.join(0.2)
+                rank.thread.join(0.01)
 
     # Calls of the running rank ---------------------------------------------------------------------------------
 
@@ -325,7 +335,9 @@ class Engine:
 
     def poll(self, me: Rank) -> None:
         """Let everything happen that is earlier than this rank's clock; the poll itself takes a moment."""
-        me.clock += POLL_SECONDS
+        if me.clock != me.polled_at:  # it has done something else in between
+            me.polls = 0
+        me.polled_at = me.clock = me.clock + POLL_SECONDS
         self.post(me.clock, me.index, me.resume, poll=True)
         self.stop(me)
 
@@ -337,8 +349,8 @@ class Engine:
         me.polls += 1
         if me.polls >= FRUITLESS_POLLS:
             me.state = "waiting"
-            self.abort(Deadlock(report.polling_cause(me), report.roll_call(self)))
-            raise Aborted
+            self.doom(Deadlock, report.polling_cause(me))
+            self._finish(me)
 
     def computed(self, me: Rank, start: float, seconds: float, reduced: int = 0) -> float:
         """When a computation of `me` ends that starts at `start`; a slow rank takes longer, a reduction gamma a byte."""
@@ -354,7 +366,7 @@ class Engine:
         rank.bytes_sent += request.buffer.raw.size
         rank.messages += 1
         if not request.synchronous:
-            request.parcel = request.buffer.raw.copy()
+            request.buffer = request.buffer._replace(raw=request.buffer.raw.copy())
         self.post(time, rank.index, lambda now: self._send_event(now, request))
 
     def receive(self, time: float, request: Request) -> None:
@@ -401,17 +413,16 @@ class Engine:
     def _match(self, time: float, send: Request, receive: Request) -> None:
         sent, wanted = send.buffer, receive.buffer
         if wanted is not None:
-            if sent.dtype != wanted.dtype and "u1" not in (sent.dtype, wanted.dtype) and sent.raw.size:
-                return self.abort(TypeMismatch(report.type_cause(send, receive), report.roll_call(self)))
+            if sent.dtype != wanted.dtype and sent.raw.size:
+                return self.doom(TypeMismatch, report.type_cause(send, receive))
             if sent.raw.size > wanted.raw.size:
-                return self.abort(Truncation(report.truncation_cause(send, receive), report.roll_call(self)))
+                return self.doom(Truncation, report.truncation_cause(send, receive))
         end = self._reserve(time, send) if send.arrival is None else max(time, send.arrival)
-        data = sent.raw if send.parcel is None else send.parcel
         if receive.blocking and wanted is not None:
-            wanted.raw[: data.size] = data
+            wanted.raw[: sent.raw.size] = sent.raw
         else:
-            receive.parcel = data.copy() if send.parcel is None else data
-        receive.status = (send.rank, send.tag, data.size)
+            receive.parcel = sent.raw.copy() if send.synchronous else sent.raw
+        receive.status = (send.rank, send.tag, sent.raw.size)
         receive.complete(self, end)
         if send.done_at is None:
             send.complete(self, end)

@@ -31,8 +31,9 @@ from typing import Any
 
 from .errors import LaunchError, RankDied, TimedOut
 from .meter import Board
-from .outcomes import Order, Outcome, Sighting, details, failure, make_run, ranks_text, read_dump, roll_call, tell_story
+from .outcomes import Order, Outcome, Sighting, details, failure, make_run, read_dump, roll_call, tell_story
 from .processes import INSTALL, end_mpirun, environment, kill_groups, mpirun_command, unlink_shared_memory, wait_gone
+from .report import ranks_text
 from .run import Run
 
 MIN_RANKS = 8  # started even if fewer are asked for

@@ -11,6 +11,7 @@ import cloudpickle
 from .communicator import Communicator, Context
 from .engine import Engine
 from .networks import Network, uniform
+from .real import run_on_job
 from .run import Run
 
 
@@ -52,8 +53,6 @@ def launch(
     if world == "mpi":
         if network is not None or faults or buffered:
             raise ValueError("network, faults and buffered belong to the virtual cluster; real ranks have their own")
-        from .real import run_on_job
-
         return run_on_job(program, ranks, args, timeout)
     if world != "virtual":
         raise ValueError(f"world is 'virtual' or 'mpi', got {world!r}")

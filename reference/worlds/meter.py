@@ -76,6 +76,10 @@ class Meter:
         """Note a message that was sent or received (`kind`) from `start` until now."""
         self.events.append(Event(self.rank, kind, start, clock(), peer, nbytes, group))
 
+    def computed(self, start: float) -> None:
+        """Note that the rank computed from `start` until now."""
+        self.events.append(Event(self.rank, "compute", start, clock()))
+
     def waited(self, start: float, group: str, label: str) -> None:
         """Note that the rank was in the call `label` from `start` until now."""
         self.events.append(Event(self.rank, "wait", start, clock(), group=group, label=label))

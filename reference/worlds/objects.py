@@ -61,7 +61,9 @@ def gather(agent: Agent, sendobj: Any, root: int = 0) -> Iterator[list]:
 
 def scatter(agent: Agent, sendobj: Any, root: int = 0) -> Iterator[list]:
     """scatter(sendobj, root): element r of the root's list, on rank r."""
-    if agent.rank != root:
+    if agent.rank == root:
+        sendobj = _one_a_rank(agent, sendobj)
+    else:
         request = agent.Irecv(None, root)
         yield [request]
         return unpack(request.parcel)
@@ -78,7 +80,7 @@ def allgather(agent: Agent, sendobj: Any) -> Iterator[list]:
 
 def alltoall(agent: Agent, sendobj: Any) -> Iterator[list]:
     """alltoall(sendobj): the list of what every rank had at this rank's place."""
-    sendobj = list(sendobj)
+    sendobj = _one_a_rank(agent, sendobj)
     received = [unpack(pack(sendobj[agent.rank]).raw)] * agent.size
     for distance in range(1, agent.size):
         to, source = (agent.rank + distance) % agent.size, (agent.rank - distance) % agent.size
@@ -97,6 +99,13 @@ def reduce(agent: Agent, sendobj: Any, op: Callable = mpi.SUM, root: int = 0) ->
 def allreduce(agent: Agent, sendobj: Any, op: Callable = mpi.SUM) -> Iterator[list]:
     """allreduce(sendobj, op): all objects combined, on every rank."""
     return (yield from bcast(agent, (yield from reduce(agent, sendobj, op))))
+
+
+def _one_a_rank(agent: Agent, objects: Any) -> list:
+    objects = list(objects)
+    if len(objects) != agent.size:
+        raise ValueError(f"expecting {agent.size} items, got {len(objects)}")
+    return objects
 
 
 COLLECTIVES = {f.__name__: f for f in (barrier, bcast, gather, scatter, allgather, alltoall, reduce, allreduce)}

@@ -6,12 +6,11 @@ import re
 import sysconfig
 import traceback
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import RankFailed, RankStatus
-from .report import location
+from .report import location, ranks_text
 from .run import Run
 from .timeline import Event, Timeline
 
@@ -136,12 +135,6 @@ def details(outcomes: dict[int, Outcome], seen: dict[int, Sighting]) -> str:
     for rank, tale in tales.items():
         told.setdefault(tale, []).append(rank)
     return "\n".join(f"--- {ranks_text(ranks)}{tale}" for tale, ranks in told.items()).rstrip()
-
-
-def ranks_text(ranks: Iterable[int]) -> str:
-    """ "rank 2", "ranks 0, 1, 3"."""
-    ranks = sorted(ranks)
-    return ("rank " if len(ranks) == 1 else "ranks ") + ", ".join(map(str, ranks))
 
 
 def _traceback(outcome: Outcome) -> str:

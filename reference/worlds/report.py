@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def location(where: tuple[str, int] | None) -> str:
     return f"{short}:{line}" + (f": {source}" if source else "")
 
 
-def _ranks(numbers: list[int]) -> str:
+def ranks_text(numbers: Iterable[int]) -> str:
     """ "rank 2", "ranks 0, 1 and 3", "ranks 0, 1, 2, ... (64 of them)"."""
     numbers = sorted(numbers)
     if len(numbers) == 1:
@@ -76,6 +77,9 @@ def _status(rank: Any) -> RankStatus:
     name, place = rank.group.name, rank.group.rank_of[rank.index]
     group = name if place == rank.index else f"{name} (rank {place} there)"
     call = rank.call if rank.state == "waiting" else f"after {rank.call}"
+    pending = [posted(awaited) for awaited in rank.awaited if awaited.done_at is None]
+    if pending and rank.call.startswith(("Wait", "wait")):
+        call += ": " + ", ".join(pending[:3]) + (", ..." if len(pending) > 3 else "")
     return RankStatus(rank.index, rank.state, call, group, location(rank.where))
 
 
@@ -84,9 +88,9 @@ def failure(engine: Any, failed: list) -> tuple[str, tuple[RankStatus, ...], str
     first = min(failed, key=lambda rank: (rank.clock, rank.index))
     said = traceback.format_exception_only(first.error)[-1].strip()
     waiting = [rank.index for rank in engine.ranks if rank.state == "waiting"]
-    cause = f"the program raised on {_ranks([rank.index for rank in failed])}: {said}"
+    cause = f"the program raised on {ranks_text([rank.index for rank in failed])}: {said}"
     if waiting:
-        cause += f" ({_ranks(waiting)} then waited in vain)"
+        cause += f" ({ranks_text(waiting)} then waited in vain)"
     return cause, roll_call(engine), "\n".join(_traceback(rank) for rank in failed[:4])
 
 
@@ -112,7 +116,7 @@ def deadlock_cause(engine: Any) -> str:
     waiting = [rank for rank in engine.ranks if rank.state == "waiting"]
     found = _absent_from_collective(engine) or _wrong_tag(engine, waiting) or _left_early(engine, waiting)
     found = found or _all_sending(engine, waiting) or _all_receiving(engine, waiting)
-    return f"deadlock: {found or f'{_ranks([r.index for r in waiting])} wait for what no rank is going to do'}"
+    return f"deadlock: {found or f'{ranks_text([r.index for r in waiting])} wait for what no rank is going to do'}"
 
 
 def _absent_from_collective(engine: Any) -> str | None:
@@ -125,7 +129,7 @@ def _absent_from_collective(engine: Any) -> str | None:
             verb = "call" if len(here) > 1 else "calls"
             has = "have" if len(absent) > 1 else "has"
             return (
-                f"{_ranks(here)} {verb} {call.name} in group {context.name!r}, {_ranks(absent)} {has} not: {what}. "
+                f"{ranks_text(here)} {verb} {call.name} in group {context.name!r}, {ranks_text(absent)} {has} not: {what}. "
                 f"A collective must be called by every rank of its group"
             )
     return None
@@ -214,4 +218,5 @@ def unreceived(engine: Any) -> str:
         f"rank {receive.rank} posted {receive.call}, and no such message was ever sent ({location(receive.where)})"
         for receive in receives
     ]
-    return "the program ended with unfinished messages: " + "; ".join(lines[:8]) if lines else ""
+    more = [f"and {len(lines) - 5} more"] if len(lines) > 5 else []
+    return "the program ended with unfinished messages: " + "; ".join(lines[:5] + more) if lines else ""

@@ -1,7 +1,7 @@
-"""The graders, graded: the files as shipped are to do, solutions pass, and every wrong answer earns its own hint.
+"""The graders, graded: files as shipped are to do, solutions pass, and every wrong answer earns its own hint.
 
-Wrong answers are those that people give (exercises/misconceptions/CHAPTER/EXERCISE/) and mutants: each solution with one
-small mistake after another (exercises/grading/mutants.py). A mutant that computes the same is listed here by name.
+Wrong answers are those that people give (misconceptions/CHAPTER/EXERCISE/) and mutants: each solution with one small
+mistake after another (grading/mutants.py). A mutant that computes the same as the solution is listed here by name.
 """
 
 import ast
@@ -18,17 +18,17 @@ from exercises.grading.sandbox import Limits
 
 FOLDER = Path(__file__).parents[2] / "exercises"
 SEED = 20_260_101
-QUICK = Limits(cpu=0.7, wall=30)  # some mutants loop for ever
+QUICK = Limits(cpu=0.5, wall=30)  # some mutants loop for ever
 
+BLOCK = "blocks[(rank - {} - step) % P]  ->  {} = blocks[rank - {} - step]"
+BEGIN = "begin = [block * (n // P) + min(block, n % P) for block in range(P + {})]"
 EQUIVALENT = {  # mutant: why it is no mistake
     "ring_reduce_scatter": {
-        "leaving = blocks[(rank - 1 - step) % P]  ->  leaving = blocks[rank - 1 - step]": "a negative index counts from "
-        "the end, and rank - 1 - step is never below -P",
-        "growing = blocks[(rank - 2 - step) % P]  ->  growing = blocks[rank - 2 - step]": "the same, down to -P",
-        "begin = [block * (n // P) + min(block, n % P) for block in range(P + 1)]  ->  begin = [block * (n // P) + "
-        "min(block, n % P) for block in range(P + 2)]": "nobody reads the entry after the last",
-        "begin = [block * (n // P) + min(block, n % P) for block in range(P + 1)]  ->  begin = [block * (n // P) + "
-        "min(block, n % P) for block in range(P + 1 + 1)]": "nobody reads the entry after the last",
+        "leaving = "
+        + BLOCK.format(1, "leaving", 1): "a negative index counts from the end, and this one is at least -P",
+        "growing = " + BLOCK.format(2, "growing", 2): "the same",
+        f"{BEGIN.format(1)}  ->  {BEGIN.format(2)}": "nobody reads the entry after the last",
+        f"{BEGIN.format(1)}  ->  {BEGIN.format('1 + 1')}": "the same",
     }
 }
 
@@ -60,7 +60,9 @@ def misconceptions() -> list:
 def earns(path: Path) -> str:
     """What a misconception's hint must contain; the file is not run for it."""
     tree = ast.parse(path.read_text())
-    (value,) = [node.value.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "EARNS"]
+    (value,) = [
+        node.value.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "EARNS"
+    ]
     return value
 
 
@@ -89,8 +91,9 @@ class TestEachExercise:
     def test_has_misconceptions_each_with_its_own_hint(self, chapter, name, exercise):
         files = sorted((FOLDER / "misconceptions" / chapter / name).glob("*.py"))
         assert len(files) >= 3
-        for one, other in itertools.permutations(files, 2):
-            assert earns(one) not in earns(other), f"{one.name} and {other.name} earn the same hint"
+        hints = {path.stem: earns(path) for path in files}
+        for one, other in itertools.permutations(hints, 2):
+            assert hints[one] not in hints[other], f"{one} and {other} earn the same hint"
 
     def test_mutants_of_its_solutions_are_caught(self, chapter, name, exercise, tmp_path):
         path, survivors, expected = tmp_path / f"{chapter}.py", [], EQUIVALENT.get(name, {})

@@ -136,7 +136,8 @@ def test_a_message_to_oneself_and_to_nobody_costs_nothing():
     assert times(program, 2) == [0, 0]
 
 
-def test_a_buffered_send_leaves_at_once():
+@pytest.mark.parametrize("receiver, end", [(0.0, 4.0), (3.0, 4.0), (9.0, 9.0)])
+def test_a_buffered_send_leaves_at_once(receiver, end):
     """buffered=True: the sender goes on, the message travels without waiting for the receive and is there at 4."""
 
     def program(comm):
@@ -146,8 +147,7 @@ def test_a_buffered_send_leaves_at_once():
             mpi.compute(comm, receiver)
             comm.Recv(words(3), 0)
 
-    for receiver, end in ((0.0, 4.0), (3.0, 4.0), (9.0, 9.0)):
-        assert times(program, 2, buffered=True) == [0, end]
+    assert times(program, 2, buffered=True) == [0, end]
 
 
 def test_a_pipeline_of_hops():
@@ -272,6 +272,21 @@ def test_first_come_first_served():
         comm.Send(words(1), 0)
 
     assert times(program, 3) == [[2.5, 4.5], 4.5, 2.5]
+
+
+def test_ties_go_to_the_lower_rank():
+    """Ranks 1 and 3 are both ready for rank 0 at t = 2; rank 1, which had to receive first, is served first."""
+
+    def program(comm):
+        if comm.rank == 0:
+            mpi.waitall([comm.Irecv(words(1), source) for source in (3, 1)])
+        elif comm.rank == 2:
+            comm.Send(words(1), 1)
+        else:
+            comm.Recv(words(1), 2) if comm.rank == 1 else mpi.compute(comm, 2.0)
+            comm.Send(words(1), 0)
+
+    assert transfers(launch(program, 4, network=LINE)) == [(1, 0, 2, 4), (2, 1, 0, 2), (3, 0, 4, 6)]
 
 
 def test_a_queue_is_kept_in_order():

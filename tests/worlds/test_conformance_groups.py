@@ -1,4 +1,4 @@
-"""Communicators, as chapters 7 and 8 of MPI 4.1 have them: split, duplicated, Cartesian; what is sent in one stays there."""
+"""Communicators (MPI 4.1, chapters 7 and 8): split, duplicated, Cartesian. What one carries stays there."""
 
 import numpy as np
 import pytest

@@ -60,11 +60,15 @@ def test_any_pattern_of_nonblocking_messages(pattern):
 
 
 def in_turn(comm, messages, wild):
-    """Every rank goes through the list in the same order with blocking calls, which cannot deadlock."""
-    seen = []
+    """Every rank goes through the list in the same order with blocking calls, which cannot deadlock.
+
+    All messages leave from one buffer, which is free to be written again after each Send.
+    """
+    seen, out = [], row(-1)
     for i, (source, dest, tag) in enumerate(messages):
         if source == comm.rank:
-            comm.Send(row(i), dest, tag)
+            out[:] = i
+            comm.Send(out, dest, tag)
         elif dest == comm.rank:
             got, status = row(-1), mpi.Status()
             comm.Recv(got, source, mpi.ANY_TAG if wild else tag, status)

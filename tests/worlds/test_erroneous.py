@@ -523,7 +523,7 @@ def test_polling_with_pauses_ends_too(idle):
             idle(comm, 1e-3)
 
     with pytest.raises((Deadlock, TimedOut)):
-        launch(program, 2, timeout=2.0)
+        launch(program, 2, timeout=0.7)
 
 
 def test_patient_polling_is_no_deadlock():

@@ -205,7 +205,7 @@ def test_an_exception_while_others_wait_for_that_rank():
         start(fail, 3)
     assert time.monotonic() - began < 6
     assert list(info.value.errors) == [1]
-    assert info.value.cause.startswith("the program raised on rank 1: ValueError: planted (ranks 0, 2 ")
+    assert info.value.cause.startswith("the program raised on rank 1: ValueError: planted (ranks 0 and 2 ")
     assert str(info.value.roll_call[2]).startswith(
         "rank   2  waiting   recv(source=1, tag=5)  in group 'world'  at test_real"
     )

@@ -15,4 +15,4 @@ def ring_reduce_scatter(comm, x):
         arriving = np.empty_like(growing)
         comm.Sendrecv(leaving, dest=right, recvbuf=arriving, source=left)
         growing += arriving
-    return blocks[rank]
+    return blocks[rank].copy()

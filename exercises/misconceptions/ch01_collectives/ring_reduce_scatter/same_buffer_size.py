@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "A buffer must have room"
+EARNS = "A buffer must be as long as the block that comes"
 
 
 def ring_reduce_scatter(comm, x):

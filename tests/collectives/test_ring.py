@@ -1,0 +1,201 @@
+"""The ring: equal to the serial sum in both worlds, in the bytes, messages and time that its formulas say."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reference import mpi
+from reference.collectives import cost, ring, ring_allgather, ring_allreduce, ring_reduce_scatter, start_ring_allreduce
+from reference.collectives.evaluate import evaluate
+from reference.collectives.rounds import Blocks, Round, block_bounds, execute
+from reference.worlds import LaunchError, launch, networks
+
+RANKS, LENGTHS = (1, 2, 3, 5, 8), (0, 1, 7, 64)
+NETWORK = networks.uniform(alpha=3e-6, beta=2e-10, gamma=7e-11)
+
+
+def sums(comm, n):
+    x = np.arange(n) * (comm.rank + 1.0)  # whole numbers: the sums are exact
+    serial = np.arange(n) * sum(range(1, comm.size + 1))
+    own = slice(*block_bounds(n, comm.size)[comm.rank : comm.rank + 2])
+    gathered = np.full(n, -1.0)
+    gathered[own] = serial[own]
+    return (
+        np.array_equal(ring_allreduce(comm, x.copy()), serial)
+        and np.array_equal(ring_reduce_scatter(comm, x.copy()), serial[own])
+        and np.array_equal(ring_allgather(comm, gathered), serial)
+    )
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("world", ["virtual", "mpi"])
+def test_equal_to_the_serial_sum(ranks, world):
+    def all_lengths(comm):
+        return [sums(comm, n) for n in LENGTHS]
+
+    assert launch(all_lengths, ranks, world=world).results == [[True] * len(LENGTHS)] * ranks
+
+
+@pytest.mark.parametrize("world", ["virtual", "mpi"])
+def test_bytes_and_messages_are_those_of_the_formula(world):
+    def program(comm, n):
+        ring_allreduce(comm, np.ones(n))
+
+    for ranks, n in ((1, 10), (3, 10), (8, 1001)):
+        run = launch(program, ranks, n, world=world)
+        assert run.bytes_sent == cost.ring_bytes(ranks, n, 8).tolist()
+        assert run.messages == [2 * (ranks - 1)] * ranks
+
+
+def test_even_blocks_send_what_the_textbook_says():
+    assert cost.ring_bytes(8, 64).tolist() == [2 * 7 * 64 // 8] * 8
+
+
+@pytest.mark.parametrize("ranks", range(1, 34))
+def test_time_is_the_closed_form_and_the_evaluation_of_all_ranks_at_once(ranks):
+    def program(comm, n):
+        ring_allreduce(comm, np.ones(n))
+
+    for n in (0, 5, ranks, 4 * ranks + 3):
+        run = launch(program, ranks, n, network=NETWORK)
+        predicted = cost.ring_allreduce(ranks, n, 8, 3e-6, 2e-10, 7e-11)
+        at_once = evaluate(ring.ring_allreduce_rounds, ranks, n, 8, 3e-6, 2e-10, 7e-11)
+        assert run.seconds == pytest.approx(predicted.seconds, rel=1e-12)
+        assert run.seconds == at_once.seconds  # the same arithmetic, to the last bit
+        assert run.bytes_sent == at_once.bytes_sent.tolist() and run.messages == at_once.messages.tolist()
+
+
+def test_half_a_ring_costs_half():
+    whole = cost.ring_allreduce(8, 1000, 4, 3e-6, 2e-10, 7e-11)
+    halves = cost.ring_reduce_scatter(8, 1000, 4, 3e-6, 2e-10, 7e-11) + cost.ring_allgather(8, 1000, 4, 3e-6, 2e-10)
+    assert whole == halves
+    for rounds, half in (
+        (ring.ring_reduce_scatter_rounds, cost.ring_reduce_scatter(8, 1000, 4, 3e-6, 2e-10, 7e-11)),
+        (ring.ring_allgather_rounds, cost.ring_allgather(8, 1000, 4, 3e-6, 2e-10)),
+    ):
+        assert evaluate(rounds, 8, 1000, 4, 3e-6, 2e-10, 7e-11).seconds == pytest.approx(half.seconds, rel=1e-12)
+
+
+def test_thousands_of_ranks_are_the_closed_form():
+    at_once = evaluate(ring.ring_allreduce_rounds, 3000, 10**7 + 3, 4, 5e-6, 2e-11)
+    assert at_once.seconds == pytest.approx(cost.ring_allreduce(3000, 10**7 + 3, 4, 5e-6, 2e-11).seconds, rel=1e-9)
+
+
+def test_evaluation_refuses_what_is_not_a_permutation():
+    def broken(rank, ranks):
+        yield Round((rank + 1) % ranks, (rank, rank + 1), (rank + 1) % ranks, (rank, rank + 1))
+
+    with pytest.raises(ValueError, match="does not receive"):
+        evaluate(broken, 5, 10, 8, 1e-6, 1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    ranks=st.integers(1, 9),
+    n=st.integers(0, 40),
+    dtype=st.sampled_from(["int32", "int64", "float32", "float64"]),
+    op=st.sampled_from(["SUM", "PROD", "MAX", "MIN"]),
+)
+def test_any_ranks_length_type_and_operation(ranks, n, dtype, op):
+    table = np.random.default_rng(n).integers(1, 3, (ranks, n)).astype(dtype)
+    serial = {"SUM": np.sum, "PROD": np.prod, "MAX": np.max, "MIN": np.min}[op](table, axis=0)
+
+    def program(comm):
+        return ring_allreduce(comm, table[comm.rank].copy(), op=getattr(mpi, op))
+
+    for result in launch(program, ranks).results:
+        assert result.dtype == dtype and np.array_equal(result, serial)
+
+
+@pytest.mark.parametrize("world", ["virtual", "mpi"])
+def test_floats_are_the_same_bits_on_every_rank(world):
+    def program(comm):
+        return ring_allreduce(comm, np.random.default_rng(comm.rank).standard_normal(101)).tobytes()
+
+    assert len(set(launch(program, 5, world=world).results)) == 1
+
+
+def test_torch_tensors_are_reduced_in_place():
+    def program(comm):
+        x = torch.arange(10, dtype=torch.bfloat16) * (comm.rank + 1)  # MPI cannot add these; torch can
+        return ring_allreduce(comm, x) is x, x.tolist()
+
+    assert launch(program, 3).results == [(True, [6.0 * i for i in range(10)])] * 3
+
+
+@pytest.mark.parametrize("world", ["virtual", "mpi"])
+def test_nonblocking_is_the_same_sum(world):
+    def program(comm):
+        x = np.arange(1000.0) * (comm.rank + 1)
+        request, tests = start_ring_allreduce(comm, x), 0
+        while not request.Test():
+            tests += 1
+        mpi.waitall([request])  # complete already: returns at once
+        return np.array_equal(x, np.arange(1000.0) * 6)
+
+    assert launch(program, 3, world=world).results == [True] * 3
+
+
+def test_a_ring_hides_behind_computation_if_it_is_tested_in_between():
+    def program(comm, overlapped):
+        x = np.zeros(1000)
+        if overlapped:
+            request = start_ring_allreduce(comm, x)
+            for _ in range(100):
+                mpi.compute(comm, 1e-6)
+                request.Test()
+            request.Wait()
+        else:
+            mpi.compute(comm, 100e-6)
+            ring_allreduce(comm, x)
+
+    hidden, exposed = (launch(program, 4, overlapped).seconds for overlapped in (True, False))
+    ring_alone = cost.ring_allreduce(4, 1000, 8, 1e-6, 1e-10).seconds
+    assert exposed == pytest.approx(100e-6 + ring_alone) and hidden < exposed - 0.9 * ring_alone + 20e-6
+
+
+def test_ranks_with_arrays_of_different_lengths_do_not_hang():
+    def program(comm):
+        ring_allreduce(comm, np.ones(10 + comm.rank))
+
+    with pytest.raises(LaunchError, match="truncation"):
+        launch(program, 3)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        lambda rank, ranks, step: ((rank - step) % ranks, (rank - 1 - step) % ranks),  # one block off
+        lambda rank, ranks, step: ((rank - 1) % ranks, (rank - 2) % ranks),  # always the same block
+        lambda rank, ranks, step: ((rank - 1 + step) % ranks, (rank - 2 + step) % ranks),  # the other way round
+    ],
+)
+def test_a_planted_mistake_in_the_schedule_is_seen(mistake):
+    def wrong(rank, ranks):
+        for step in range(ranks - 1):
+            out, come = mistake(rank, ranks, step)
+            yield Round((rank + 1) % ranks, (out, out + 1), (rank - 1) % ranks, (come, come + 1), combine=True)
+
+    def program(comm, rounds):
+        blocks = Blocks(np.full(12, comm.rank + 1.0), comm.size)
+        execute(comm, rounds(comm.rank, comm.size), blocks)
+        return blocks[comm.rank, comm.rank + 1].tolist() == [10.0] * 3
+
+    assert all(launch(program, 4, ring.ring_reduce_scatter_rounds).results)
+    assert not all(launch(program, 4, wrong).results)
+
+
+def test_gloo_gives_the_same_sum(tmp_path):
+    def program(comm, store):
+        import torch.distributed as dist
+
+        x = torch.arange(1001, dtype=torch.float32) * (comm.rank + 1)
+        by_ring = ring_allreduce(comm, x.clone())
+        dist.init_process_group("gloo", init_method=f"file://{store}", rank=comm.rank, world_size=comm.size)
+        dist.all_reduce(x)
+        dist.destroy_process_group()
+        return torch.equal(x, by_ring)
+
+    assert launch(program, 2, str(tmp_path / "store"), world="mpi", timeout=120).results == [True, True]

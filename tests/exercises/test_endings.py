@@ -1,0 +1,102 @@
+"""Whatever a student's code does, the grade ends soon, with an explanation that names the line."""
+
+from textwrap import indent
+
+import numpy as np
+import pytest
+
+from exercises.grading import Case, Distributed, Exercise, Finding
+from exercises.grading.grade import SOLVED, WRONG, grade
+from exercises.grading.sandbox import Limits
+
+LIMITS = Limits(wall=20, cpu=0.5, memory=1 << 28)
+TWO_RANKS = Case("2 ranks", ((np.arange(3.0),), (np.arange(3.0),)))
+HEADER = "import itertools, os, signal, subprocess, sys, time\nimport numpy as np\nfrom reference import mpi\n"
+LINE = 5  # of the first line of a body, below HEADER and def
+
+BODIES = {  # what a rank does: (the student's code, what is seen, what the hint says)
+    "endless loop": ("while True:\n    pass", f"rank 0: answer.py, line {LINE}", "endless loop"),
+    "endless loop in C": ("sum(itertools.repeat(0))", f"line {LINE}: sum(", "endless loop"),
+    "memory, at once": ("return np.ones(10**12)", "MemoryError", "wrong size"),
+    "memory, bit by bit": ("a = []\nwhile True:\n    a.append(np.ones(10**5))", "MemoryError", "grow without end"),
+    "crash": ("import ctypes\nctypes.string_at(0)", f"segmentation fault.\n  answer.py, line {LINE + 1}", "memory"),
+    "os._exit": ("os._exit(3)", "exit status 3", "returns its result"),
+    "sys.exit": ("sys.exit(3)", f"SystemExit: 3\n  answer.py, line {LINE}", "returns its result"),
+    "killed": ("signal.raise_signal(9)", "killed the program", "memory"),
+    "fork": ("os.fork()", f"os.fork\n  answer.py, line {LINE}", "starts no processes"),
+    "subprocess": ("subprocess.run(['true'])", "subprocess.Popen", "starts no processes"),
+    "kills the grader": ("os.kill(os.getppid(), 9)", "os.kill", "starts no processes"),
+    "prints for ever": ("while True:\n    print('x' * 99)", f"answer.py, line {LINE + 1}", "a lot of text"),
+    "input()": ("return input()", "EOFError", "keyboard"),
+    "breakpoint()": ("breakpoint()", f"line {LINE}: breakpoint()", "print() works"),
+    "exception": ("return 1 / 0", f"ZeroDivisionError: division by zero\n  answer.py, line {LINE}", "from its end"),
+    "still a stub inside": ("if comm.rank:\n    raise NotImplementedError", "rank 1 raised Not", "not finished"),
+    "recursion": ("return answer(comm, x)", "RecursionError", "calls itself"),
+    "deadlock": ("comm.Recv(x, source=0)", f"line {LINE}: comm.Recv(x, source=0)", "nobody is left to send"),
+    "one rank loops": (
+        "if comm.rank:\n    while True:\n        pass\ncomm.Barrier()",
+        "rank 1: answer.py",
+        "every rank",
+    ),
+    "unreceived": ("comm.Isend(x, dest=1 - comm.rank)", "never received", "Every send needs its receive"),
+    "closes all files": ("os.closerange(3, 99)\nos._exit(0)", "exit status 0", "returns its result"),
+    "catches everything": (
+        "while True:\n    try:\n        comm.Recv(x, source=0)\n    except Exception:\n        pass",
+        "deadlock",
+        "nobody is left to send",
+    ),
+}
+
+
+def graded(tmp_path, body, exercise=None, limits=LIMITS, world="virtual"):
+    path = tmp_path / "answer.py"
+    path.write_text(f"{HEADER}def answer(comm, x):\n{indent(body, '    ')}\n")
+    exercise = exercise or Distributed(cases=lambda rng: [TWO_RANKS], checks=[], hints=[])
+    return grade(exercise, "answer", path, seed=0, limits=limits, world=world)
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_each_ending_has_its_explanation(tmp_path, what):
+    body, seen, hint = BODIES[what]
+    verdict = graded(tmp_path, body)
+    assert verdict.state == WRONG
+    assert seen in verdict.finding.seen
+    assert hint in verdict.finding.hint
+
+
+def test_one_that_waits_is_ended_by_the_clock(tmp_path):
+    verdict = graded(tmp_path, "time.sleep(99)", limits=Limits(wall=0.5))
+    assert "line 5: time.sleep(99)" in verdict.finding.seen
+    assert "It waits" in verdict.finding.hint
+
+
+def test_what_was_printed_for_the_failing_input_is_kept(tmp_path):
+    cases = [Case(str(n), ((n,),)) for n in range(3)]
+    never_two = Exercise(
+        lambda rng: cases, [lambda case, answer: Finding("2", "no") if answer.results == [2] else None], []
+    )
+    path = tmp_path / "answer.py"
+    path.write_text("def answer(n):\n    print('this is', n)\n    return n\n")
+    verdict = grade(never_two, "answer", path, seed=0)
+    assert (verdict.state, verdict.case, verdict.passed, verdict.printed) == (WRONG, "2", 2, "this is 2\n")
+
+
+def test_ranks_do_not_share_globals(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text(
+        "seen = []\n\n\ndef answer(comm, x):\n    seen.append(comm.rank)\n    comm.Barrier()\n    return seen\n"
+    )
+
+    def alone(case, answer):
+        return None if answer.results == [[0], [1]] else Finding(repr(answer.results), "shared")
+
+    assert grade(Distributed(lambda rng: [TWO_RANKS], [alone], []), "answer", path, seed=0).state == SOLVED
+
+
+@pytest.mark.mpi
+def test_real_ranks_are_explained_alike(tmp_path):
+    verdict = graded(tmp_path, "if comm.rank == 1:\n    return 1 / 0", world="mpi")
+    assert verdict.world == "mpi"
+    assert (
+        verdict.finding.seen == "rank 1 raised ZeroDivisionError: division by zero\n  answer.py, line 6: return 1 / 0"
+    )

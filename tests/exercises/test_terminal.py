@@ -1,0 +1,87 @@
+"""What a student sees who types `pytest exercises/`, in a copy of the exercises."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STUDENT = "ch01_collectives.py"
+WRONG = "misconceptions/ch01_collectives/ring_reduce_scatter"
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A fresh clone, as far as exercises need it."""
+    shutil.copytree(ROOT / "exercises", tmp_path / "exercises", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    return tmp_path
+
+
+def pytest_says(folder, *arguments):
+    """Run pytest in a folder; returns its exit status and what it printed."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    command = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+def answer(course, name):
+    """Write a solution or a misconception below the stub: for Python and for the grader, the last definition counts."""
+    with open(course / "exercises" / STUDENT, "a") as file:
+        file.write("\n\n" + (course / "exercises" / name).read_text())
+
+
+def test_a_fresh_clone_is_welcomed(course):
+    status, text = pytest_says(course, "exercises/")
+    assert status == 1
+    assert text.startswith("Every Rank Counts: exercises\n")
+    assert re.search(r"chapter  1  collectives +·+  0 of \d+\n", text)
+    assert "Welcome!" in text
+    assert re.search(rf"open  exercises/{STUDENT}, line \d+: \w+\n", text)
+    assert "run   pytest exercises/" in text
+    assert re.search(r"\d+ to do in ", text)
+    assert "Traceback" not in text and "rootdir" not in text
+
+
+def test_a_wrong_answer_gets_one_hint_and_the_same_inputs_again(course):
+    answer(course, f"{WRONG}/whole_array_every_step.py")
+    chosen = [STUDENT, "-k", "ring_reduce_scatter", "--seed", "5"]
+    status, text = pytest_says(course / "exercises", "-q", *chosen)
+    assert status == 1
+    assert "✗  0 of 1" in text
+    assert "the ring sends" in text
+    assert "Hint: You sent the whole array in every step." in text
+    assert "--seed 5" in text
+    assert "step 1" not in text and "Welcome" not in text
+    status, more = pytest_says(course / "exercises", *chosen, "--hints")
+    assert status == 1
+    assert "step 1" in more and "step 2" in more
+    assert seen(more) == seen(text)
+
+
+def seen(text):
+    """What was found, numbers included."""
+    return re.findall(r"^On .*\n.*$", text, re.MULTILINE)
+
+
+@pytest.mark.mpi
+def test_a_solution_passes_in_both_worlds_and_is_told_why(course):
+    answer(course, f"solutions/{STUDENT}")
+    status, text = pytest_says(course, "exercises/", "-k", "ring_reduce_scatter", "--mpi")
+    assert status == 0
+    assert "also on real MPI ranks" in text
+    assert "1 of 1" in text and "Follow block b" in text and "All solved." in text
+
+
+def test_exercises_go_along_with_other_tests(course):
+    (course / "test_other.py").write_text("def test_other():\n    pass\n")
+    status, text = pytest_says(course, ".")
+    assert status == 1
+    assert "test session starts" in text
+    assert re.search(r"1 passed, \d+ to do in ", text)

@@ -1,0 +1,61 @@
+"""The one door: it starts no MPI by itself, and its helpers work on both kinds of objects."""
+
+import subprocess
+import sys
+
+import pytest
+
+from reference import mpi
+from reference.worlds import launch
+
+QUIET = """
+import sys
+from reference import mpi
+from reference.worlds import launch
+launch(lambda comm: comm.allreduce(1), 3)
+from mpi4py import MPI
+print(MPI.Is_initialized(), "torch" in sys.modules)
+"""
+
+
+def test_the_virtual_cluster_starts_neither_mpi_nor_torch():
+    done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["False", "False"], done.stdout + done.stderr
+
+
+def test_the_table_of_calls_is_what_both_worlds_offer():
+    def lacking(comm):
+        names = " ".join(calls for kind, calls in mpi.API.items() if kind != "requests").split()
+        comms = [comm, comm.Create_cart([comm.size])]
+        missing = [name for name in names if not any(hasattr(type(c), name) or name in vars(c) for c in comms)]
+        request = comm.Ibarrier()
+        missing += [name for name in mpi.API["requests"].split() if not hasattr(request, name)]
+        request.Wait()
+        return missing
+
+    for world in ("virtual", "mpi"):
+        assert launch(lacking, 2, world=world).results == [[], []]
+
+
+def test_a_status_counts_elements_before_mpi_has_started():
+    status = mpi.Status()
+    status.nbytes = 24
+    assert (status.count, status.Get_count(mpi.DOUBLE), status.Get_count(mpi.FLOAT)) == (24, 3, 6)
+    status.nbytes = 25
+    assert status.Get_count(mpi.DOUBLE) == mpi.UNDEFINED
+
+
+@pytest.mark.parametrize("world", ["virtual", "mpi"])
+def test_compute_and_sleep_take_their_time(world):
+    def program(comm):
+        before = mpi.wtime(comm)
+        mpi.compute(comm, 0.002)
+        mpi.sleep(comm, 0.003)
+        return mpi.wtime(comm) - before >= 0.005 - 1e-9
+
+    assert launch(program, 2, world=world).results == [True, True]
+
+
+def test_no_requests_are_nothing_to_wait_for():
+    mpi.waitall([])
+    assert mpi.waitany([]) == mpi.UNDEFINED

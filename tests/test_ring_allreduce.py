@@ -1,0 +1,111 @@
+"""The program, as an experimenter types it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reference import cli
+from reference.collectives import cost
+
+HERE = Path(__file__).parents[1]
+MPIRUN = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
+PROGRAM = [sys.executable, "-m", "reference.ring_allreduce"]
+
+
+def run(ranks, *arguments):
+    command = [MPIRUN, "-n", str(ranks), *PROGRAM] if ranks else PROGRAM
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=100, cwd=HERE)
+
+
+@pytest.mark.parametrize("ranks", [0, 3, 8])
+def test_it_verifies_and_prints_a_table(ranks):
+    done = run(ranks, "--size", "4", "4100", "--repeat", "3")
+    assert done.returncode == 0, done.stderr
+    assert "verified" in done.stdout and "busbw" in done.stdout and "4 B" in done.stdout
+    assert ("mpirun -n 8" in done.stdout) == (ranks == 0)  # alone, it says how to start more
+    assert f"on {ranks or 1} rank" in done.stdout
+
+
+def test_json_holds_what_the_table_holds():
+    answer = json.loads(run(2, "--json", "--size", "80", "--dtype", "float64", "--repeat", "3").stdout)
+    (row,) = answer["rows"]
+    assert (answer["ranks"], answer["dtype"], row["bytes"], row["verified"]) == (2, "float64", 80, True)
+    assert row["bus_bandwidth"] == pytest.approx(row["algorithm_bandwidth"])  # 2 (P - 1) / P = 1 for two ranks
+    assert row["ratio_to_mpi"] == pytest.approx(row["seconds"]["median"] / row["mpi_seconds"]["median"])
+    assert row["seconds"]["low"] <= row["seconds"]["median"] <= row["seconds"]["high"]
+
+
+def test_the_default_sizes_go_from_4_bytes_to_64_mebibytes():
+    from reference.ring_allreduce import SIZES
+
+    assert (SIZES[0], SIZES[-1]) == (4, 64 * 2**20)
+
+
+def test_bus_bandwidth_is_that_of_nccl_tests():
+    """Its factors, doc/PERFORMANCE.md: 2 (n - 1) / n, (n - 1) / n, 1."""
+    assert cost.bus_bandwidth("allreduce", 8, 100, 1.0) == pytest.approx(175)
+    assert cost.bus_bandwidth("allgather", 8, 100, 1.0) == cost.bus_bandwidth("reduce_scatter", 8, 100, 1.0) == 87.5
+    assert cost.bus_bandwidth("broadcast", 8, 100, 1.0) == 100
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["--dtype", "float23"], "float23"),
+        (["--size", "-4"], "-4"),
+        (["--size", "6"], "multiple of 4"),
+        (["--size", "1000TB"], "1000TB"),
+        (["--size", "900GiB"], "GiB are free"),
+        (["--repeat", "0"], "1 to 1,000,000"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_bad_input_is_told_once_and_ends_every_rank(arguments, says):
+    done = run(2, *arguments)
+    assert done.returncode == 2 and says in done.stderr
+    assert done.stderr.count("python -m reference.ring_allreduce:") == 1 and "Traceback" not in done.stderr
+
+
+def test_ranks_with_different_sizes_are_told_so():
+    command = [MPIRUN, "-n", "1", *PROGRAM, "--size", "8", ":", "-n", "1", *PROGRAM, "--size", "16"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=HERE)
+    assert done.returncode == 2 and "different arguments" in done.stderr and "[16]" in done.stderr
+
+
+def test_a_wrong_sum_is_told_and_fails(tmp_path):
+    """A planted mistake: a ring that forgets to add must not be called verified."""
+    planted = tmp_path / "planted.py"
+    planted.write_text(
+        "import sys\n"
+        "from reference import cli, ring_allreduce as program\n"
+        "program.ring_allreduce = lambda comm, x: x\n"
+        "sys.exit(cli.main(program.run, program.parser(), ['--size', '64', '--repeat', '1']))\n"
+    )
+    command = [MPIRUN, "-n", "2", sys.executable, str(planted)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=HERE)
+    assert done.returncode == 1 and "WRONG SUM" in done.stdout and "NOT VERIFIED" in done.stdout
+
+
+def test_a_rank_that_fails_takes_the_others_with_it(tmp_path):
+    planted = tmp_path / "planted.py"
+    planted.write_text(
+        "import sys\n"
+        "from reference import cli, ring_allreduce as program\n"
+        "def run(comm, options):\n"
+        "    if comm.rank == 1:\n"
+        "        raise RuntimeError('planted')\n"
+        "    comm.Barrier()\n"
+        "sys.exit(cli.main(run, program.parser(), []))\n"
+    )
+    command = [MPIRUN, "-n", "3", sys.executable, str(planted)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=HERE)
+    assert done.returncode != 0 and "rank 1: RuntimeError: planted" in done.stderr
+
+
+@pytest.mark.parametrize("text, size", [("0", 0), ("4096", 4096), ("4KiB", 4096), ("1kB", 1000), ("1.5 MiB", 3 * 2**19)])
+def test_sizes_are_read(text, size):
+    assert cli.nbytes(text) == size
