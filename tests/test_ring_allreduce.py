@@ -1,6 +1,7 @@
 """The program, as an experimenter types it."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,9 +17,12 @@ MPIRUN = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil
 PROGRAM = [sys.executable, "-m", "reference.ring_allreduce"]
 
 
-def run(ranks, *arguments):
-    command = [MPIRUN, "-n", str(ranks), *PROGRAM] if ranks else PROGRAM
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=100, cwd=HERE)
+def run(ranks, *arguments, program=PROGRAM):
+    command = [MPIRUN, "-n", str(ranks), *program] if ranks else program
+    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    return subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, timeout=100, cwd=HERE, env=environment
+    )
 
 
 @pytest.mark.parametrize("ranks", [0, 3, 8])
@@ -71,8 +75,7 @@ def test_bad_input_is_told_once_and_ends_every_rank(arguments, says):
 
 
 def test_ranks_with_different_sizes_are_told_so():
-    command = [MPIRUN, "-n", "1", *PROGRAM, "--size", "8", ":", "-n", "1", *PROGRAM, "--size", "16"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=HERE)
+    done = run(1, "--size", "8", ":", "-n", "1", *PROGRAM, "--size", "16")
     assert done.returncode == 2 and "different arguments" in done.stderr and "[16]" in done.stderr
 
 
@@ -85,8 +88,7 @@ def test_a_wrong_sum_is_told_and_fails(tmp_path):
         "program.ring_allreduce = lambda comm, x: x\n"
         "sys.exit(cli.main(program.run, program.parser(), ['--size', '64', '--repeat', '1']))\n"
     )
-    command = [MPIRUN, "-n", "2", sys.executable, str(planted)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=HERE)
+    done = run(2, program=[sys.executable, str(planted)])
     assert done.returncode == 1 and "WRONG SUM" in done.stdout and "NOT VERIFIED" in done.stdout
 
 
@@ -101,11 +103,12 @@ def test_a_rank_that_fails_takes_the_others_with_it(tmp_path):
         "    comm.Barrier()\n"
         "sys.exit(cli.main(run, program.parser(), []))\n"
     )
-    command = [MPIRUN, "-n", "3", sys.executable, str(planted)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=HERE)
+    done = run(3, program=[sys.executable, str(planted)])
     assert done.returncode != 0 and "rank 1: RuntimeError: planted" in done.stderr
 
 
-@pytest.mark.parametrize("text, size", [("0", 0), ("4096", 4096), ("4KiB", 4096), ("1kB", 1000), ("1.5 MiB", 3 * 2**19)])
+@pytest.mark.parametrize(
+    "text, size", [("0", 0), ("4096", 4096), ("4KiB", 4096), ("1kB", 1000), ("1.5 MiB", 3 * 2**19)]
+)
 def test_sizes_are_read(text, size):
     assert cli.nbytes(text) == size

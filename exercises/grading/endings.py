@@ -118,9 +118,7 @@ def _launch(told: dict) -> Finding:
     """A deadlock or another end of a launch. The engine's sentence on the likely cause is the hint for a deadlock."""
     kind, lines = told["types"][0], _roll_call(told["roll_call"])
     if kind == "Deadlock":
-        calls = {call.partition("(")[0] for _, state, call, _ in told["roll_call"] if state == "waiting"}
-        crossed = "is in a send" in told["text"] and not calls & {"Send", "Ssend"}
-        hint = CROSSED if crossed else _sentence(told["text"].partition(": ")[2])
+        hint = CROSSED if "partners do not fit" in told["text"] else _sentence(told["text"].partition(": ")[2])
         return Finding("\n".join(["deadlock: no rank can go on.", *lines]), hint)
     if kind == "UnreceivedMessages":
         told, lines = {"text": told["text"].partition("; ")[0]}, []

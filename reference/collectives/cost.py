@@ -37,18 +37,18 @@ class Cost:
         )
 
 
-def largest_block(P: int, n: int, itemsize: int = 1) -> int:  # noqa: N803  (the formula's letter)
+def largest_block(P: int, n: int, itemsize: int = 1) -> int:
     """Bytes of the largest of P blocks of n elements: ceil(n / P) * itemsize."""
     return -(-n // P) * itemsize
 
 
-def ring_allgather(P: int, n: int, itemsize: int, alpha: float, beta: float) -> Cost:  # noqa: N803
+def ring_allgather(P: int, n: int, itemsize: int, alpha: float, beta: float) -> Cost:
     """(P - 1) (alpha + c beta) with c the bytes of the largest block. n: elements of the gathered array."""
     return Cost((P - 1) * alpha, (P - 1) * largest_block(P, n, itemsize) * beta)
 
 
 def ring_reduce_scatter(
-    P: int,  # noqa: N803
+    P: int,
     n: int,
     itemsize: int,
     alpha: float,
@@ -61,7 +61,7 @@ def ring_reduce_scatter(
 
 
 def ring_allreduce(
-    P: int,  # noqa: N803
+    P: int,
     n: int,
     itemsize: int,
     alpha: float,
@@ -72,7 +72,7 @@ def ring_allreduce(
     return ring_reduce_scatter(P, n, itemsize, alpha, beta, gamma) + ring_allgather(P, n, itemsize, alpha, beta)
 
 
-def ring_bytes(P: int, n: int, itemsize: int = 1) -> np.ndarray:  # noqa: N803
+def ring_bytes(P: int, n: int, itemsize: int = 1) -> np.ndarray:
     """Bytes that each rank sends in a ring allreduce (int64, shape [P]): all blocks but one, twice.
 
     Rank r sends every block but its own in the reduce-scatter, and every block but r + 1 in the allgather.
@@ -82,7 +82,7 @@ def ring_bytes(P: int, n: int, itemsize: int = 1) -> np.ndarray:  # noqa: N803
     return 2 * n * itemsize - sizes - np.roll(sizes, -1)
 
 
-def bus_bandwidth(collective: str, P: int, nbytes: int, seconds: float) -> float:  # noqa: N803
+def bus_bandwidth(collective: str, P: int, nbytes: int, seconds: float) -> float:
     """Bus bandwidth in bytes/s as nccl-tests defines it: comparable with a link's speed, whatever P.
 
     nbytes is the size of the larger of a rank's two buffers. Allreduce counts 2 (P - 1) / P of it, reduce-scatter,

@@ -31,7 +31,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     rounds: Callable[[np.ndarray, int], Iterator[Round]],
-    P: int,  # noqa: N803
+    P: int,
     n: int,
     itemsize: int,
     alpha: float,

@@ -1,9 +1,9 @@
 """Two worlds, one program: real ranks under mpirun, and the virtual cluster inside one process.
 
-    from reference.worlds import launch, networks
+from reference.worlds import launch, networks
 
-    run = launch(program, 64, x, network=networks.two_level(ranks_per_node=8))   # program(comm, x), once a rank
-    run = launch(program, 5, x, world="mpi")                                     # the same on 5 real ranks
+run = launch(program, 64, x, network=networks.two_level(ranks_per_node=8))   # program(comm, x), once a rank
+run = launch(program, 5, x, world="mpi")                                     # the same on 5 real ranks
 """
 
 from . import networks

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import mpi
 from ..collectives import exchange, operations, ring, tree
-from ..collectives.rounds import Blocks, Round, steps
+from ..collectives.rounds import Blocks, steps
 from .buffers import Buffer, read
 from .engine import Completion, Engine, Rank, Request, Waiter
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,13 @@ from .errors import CollectiveMismatch
 from .objects import COLLECTIVES, pack, unpack
 
 _PACKAGE = Path(__file__).parents[1]
-_MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi.py"))  # not the program's own lines
+_MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi.py"))
+
+
+@cache
+def _is_machinery(filename: str) -> bool:
+    """Whether a call from this file is not the program's own line."""
+    return filename.startswith(_MACHINERY)
 
 
 class Context:
@@ -96,16 +103,17 @@ class Communicator:
         self._engine.check()
         self._me.clock += seconds
 
-    def _enter(self, name: str, arguments: str = "") -> None:
-        """Note what this rank is about to call, and from where."""
+    def _enter(self, name: str, describe: Callable[..., str] = report.plainly, *values: Any) -> None:
+        """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""
         self._engine.check()
         if self._freed:
             raise mpi.Exception(mpi.ERR_COMM)
         me, frame = self._me, sys._getframe(2)
-        while frame.f_code.co_filename.startswith(_MACHINERY):
+        while _is_machinery(frame.f_code.co_filename):
             frame = frame.f_back
         me.calls[name] += 1
-        me.call, me.group, me.where = f"{name}({arguments})", self._context, (frame.f_code.co_filename, frame.f_lineno)
+        me.call, me.group = report.Call(name, describe, values), self._context
+        me.where = frame.f_code.co_filename, frame.f_lineno
 
     # Point to point --------------------------------------------------------------------------------------------
 
@@ -158,25 +166,25 @@ class Communicator:
         return getattr(completion, "result", None)
 
     def _send(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> None:
-        self._enter(name, f"dest={dest}, tag={tag}, {report.amount(buffer)}")
+        self._enter(name, report.sending, dest, tag, buffer)
         self._engine.wait(self._me, [self._post_send(buffer, dest, tag, synchronous)])
 
     def _isend(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> VirtualRequest:
-        self._enter(name, f"dest={dest}, tag={tag}, {report.amount(buffer)}")
+        self._enter(name, report.sending, dest, tag, buffer)
         return VirtualRequest(self, self._post_send(buffer, dest, tag, synchronous))
 
     def _receive(self, name: str, buffer: Buffer | None, source: int, tag: int, status: mpi.Status | None) -> Any:
-        self._enter(name, report.arguments(source, tag, buffer))
+        self._enter(name, report.arguments, source, tag, buffer)
         request = self._post_receive(buffer, source, tag, blocking=True)
         self._engine.wait(self._me, [request])
         return self._finish(request, status)
 
     def _ireceive(self, name: str, buffer: Buffer | None, source: int, tag: int) -> VirtualRequest:
-        self._enter(name, report.arguments(source, tag, buffer))
+        self._enter(name, report.arguments, source, tag, buffer)
         return VirtualRequest(self, self._post_receive(buffer, source, tag))
 
     def _exchange(self, name, outgoing, dest, sendtag, incoming, source, recvtag, status) -> Any:
-        self._enter(name, f"dest={dest}, sendtag={sendtag}, {report.arguments(source, recvtag, incoming)}")
+        self._enter(name, report.exchanging, dest, sendtag, source, recvtag, incoming)
         self._check_dest(dest, sendtag)  # before the receive is posted: a refused call leaves nothing behind
         receive = self._post_receive(incoming, source, recvtag, blocking=True)
         self._engine.wait(self._me, [receive, self._post_send(outgoing, dest, sendtag)])
@@ -258,7 +266,7 @@ class Communicator:
         return self._ireceive("irecv", None, source, tag)
 
     def _probe(self, name: str, source: int, tag: int, status: mpi.Status | None, wait: bool) -> bool:
-        self._enter(name, report.arguments(source, tag))
+        self._enter(name, report.arguments, source, tag)
         if source == mpi.PROC_NULL:
             self._finish(self._nothing(), status)
             return True
@@ -320,7 +328,7 @@ class Communicator:
         return number, call
 
     def _activity(self, name: str, arguments: dict, work: Any) -> Activity:
-        self._me.call = f"{name}({report.spelled(arguments)})"
+        self._me.call = report.Call(name, report.spelled, (arguments,))
         number, _ = self._register(name, arguments)
         context, engine = self._context, self._engine
         return Activity(Agent(engine, self._me, context.group, self.rank, (context.key, number)), work)
@@ -362,12 +370,12 @@ class Communicator:
 
     def Split(self, color=0, key=0) -> Communicator:
         """The communicator of all ranks that give the same color, in the order of their keys."""
-        self._enter("Split", f"color={color}, key={key}")
+        self._enter("Split", report.plainly, f"color={color}, key={key}")
         return self._split("Split", color, key, f"{self.name}.split({color})")
 
     def Split_type(self, split_type, key=0, info=None) -> Communicator:
         """The communicator of the ranks on this rank's node."""
-        self._enter("Split_type", f"key={key}")
+        self._enter("Split_type", report.plainly, f"key={key}")
         if split_type != mpi.COMM_TYPE_SHARED:
             raise NotImplementedError("Split_type is offered for COMM_TYPE_SHARED only")
         node = self._engine.network.node(self._me.index)
@@ -380,7 +388,7 @@ class Communicator:
 
     def Create_cart(self, dims, periods=None, reorder=False) -> CartCommunicator:
         """The first prod(dims) ranks as a grid, the last dimension running fastest; COMM_NULL for the others."""
-        self._enter("Create_cart", f"dims={list(dims)}")
+        self._enter("Create_cart", report.plainly, f"dims={list(dims)}")
         if prod(dims) > self.size or min(dims, default=1) < 1:
             raise mpi.Exception(mpi.ERR_DIMS)
         periods = [False] * len(dims) if periods is None else [bool(period) for period in periods]
@@ -455,7 +463,7 @@ class CartCommunicator(Communicator):
 
     def Sub(self, remain_dims: Sequence[bool]) -> CartCommunicator:
         """The grid of the ranks that differ from this one in the remaining dimensions only."""
-        self._enter("Sub", f"remain_dims={list(remain_dims)}")
+        self._enter("Sub", report.plainly, f"remain_dims={list(remain_dims)}")
         kept = [(d, p) for d, p, remains in zip(self.dims, self.periods, remain_dims, strict=True) if remains]
         fixed = [c for c, remains in zip(self.coords, remain_dims, strict=True) if not remains]
         color = 0
@@ -492,7 +500,7 @@ class VirtualRequest:
         if self._completion is None:
             return None
         comm, completion = self._comm, self._completion
-        comm._enter(name, report.posted(completion))
+        comm._enter(name, report.posted, completion)
         comm._engine.wait(comm._me, [completion])
         self._completion = None
         return comm._finish(completion, status)
@@ -501,7 +509,7 @@ class VirtualRequest:
         if self._completion is None:
             return True, None
         comm, completion = self._comm, self._completion
-        comm._enter(name, report.posted(completion))
+        comm._enter(name, report.posted, completion)
         comm._engine.poll(comm._me)
         done = completion.done_at is not None and completion.done_at <= comm._me.clock
         comm._engine.polled(comm._me, done)
@@ -516,7 +524,7 @@ class VirtualRequest:
         active = [request for request in requests if request._completion is not None]
         if active:
             comm = active[0]._comm
-            comm._enter("Waitall", f"{len(active)} requests")
+            comm._enter("Waitall", report.plainly, f"{len(active)} requests")
             comm._engine.wait(comm._me, [request._completion for request in active])
         for number, request in enumerate(requests):
             if request._completion is not None:
@@ -531,7 +539,7 @@ class VirtualRequest:
         if not active:
             return mpi.UNDEFINED
         comm = requests[active[0]]._comm
-        comm._enter("Waitany", f"{len(active)} requests")
+        comm._enter("Waitany", report.plainly, f"{len(active)} requests")
         comm._engine.wait(comm._me, [requests[number]._completion for number in active], any_one=True)
         known = [number for number in active if requests[number]._completion.done_at is not None]
         first = min(known, key=lambda number: requests[number]._completion.done_at)

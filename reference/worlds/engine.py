@@ -22,11 +22,11 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from ctypes import c_long, py_object, pythonapi
+from functools import cache
 from typing import Any
 
 from .. import mpi
 from . import report
-from .buffers import Buffer
 from .errors import Deadlock, LaunchError, RankFailed, TimedOut, Truncation, TypeMismatch, UnreceivedMessages
 from .isolation import RandomStates
 from .networks import Network
@@ -73,7 +73,7 @@ class Request(Completion):
     )  # fmt: skip
 
     def __init__(self, me: Rank, peer, tag, context, buffer, blocking=False, synchronous=True):
-        super().__init__()
+        self.done_at = self.waiter = None
         self.rank, self.peer, self.tag, self.context, self.buffer = me.index, peer, tag, context, buffer
         self.call, self.group, self.where = me.call, me.group, me.where
         self.blocking, self.synchronous = blocking, synchronous
@@ -130,7 +130,7 @@ class Rank:
 
     def __init__(self, index: int, slow: float):
         self.index, self.slow = index, slow
-        self.clock, self.state, self.call, self.group, self.where = 0.0, "running", "", None, None
+        self.clock, self.state, self.call, self.group, self.where = 0.0, "running", None, None, None
         self.awaited: Any = ()  # what it is waiting for
         self.gate = threading.Lock()  # closed while another rank runs
         self.gate.acquire()
@@ -161,6 +161,7 @@ class Engine:
 
     def __init__(self, ranks: int, network: Network, slow: dict[int, float], buffered: bool):
         self.network, self.buffered = network, buffered
+        self._route = cache(network.route)  # a launch asks for the same few routes over and over
         self.ranks = [Rank(index, slow.get(index, 1.0)) for index in range(ranks)]
         self.timeline = Timeline()
         self.error: LaunchError | None = None
@@ -325,7 +326,7 @@ class Engine:
             me.clock = max(start, *times)
         me.awaited = ()
         if me.clock > start:
-            self.timeline.append(Event(me.index, "wait", start, me.clock, group=me.group.name, label=me.call))
+            self.timeline.append(Event(me.index, "wait", start, me.clock, -1, 0, me.group.name, me.call.name))
 
     def stop(self, me: Rank) -> None:
         """Let others run until an event wakes `me`."""
@@ -431,7 +432,7 @@ class Engine:
     def _reserve(self, time: float, send: Request) -> float:
         """Book the way of a message from `time` on, first come, first served; return when it has arrived."""
         source, dest, nbytes = send.rank, send.peer, send.buffer.raw.size
-        route = self.network.route(source, dest)
+        route = self._route(source, dest)
         if source == dest:
             return time
         free, held = self.free, (("out", source), ("in", dest), *route.links)

@@ -13,7 +13,7 @@ fat-tree routing does), so two messages may or may not meet on a cable.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
@@ -48,14 +48,13 @@ class Network:
         sizes = [level.ranks for level in self.levels]
         if any(level.alpha < 0 or level.beta < 0 or level.uplinks < 1 for level in self.levels) or self.gamma < 0:
             raise ValueError(f"alpha, beta and gamma must be >= 0 and uplinks >= 1, got {self}")
-        if any(inner < 1 or outer % inner for inner, outer in zip(sizes, sizes[1:], strict=False) if outer != inf):
+        if min(sizes) < 1 or any(outer % inner for inner, outer in pairwise(sizes) if outer != inf):
             raise ValueError(f"each level must hold a whole number of the level below, got sizes {sizes}")
 
     def node(self, rank: int) -> int:
         """The number of the node that holds `rank`: what Split_type(COMM_TYPE_SHARED) groups by."""
         return int(rank // self.levels[0].ranks)
 
-    @lru_cache(maxsize=1 << 16)  # noqa: B019  (a network is immutable and small; a launch asks the same routes often)
     def route(self, source: int, dest: int) -> Route:
         """The way from one rank to another. A message to oneself costs nothing."""
         if source == dest:

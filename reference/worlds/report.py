@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,23 @@ _PACKAGE = str(Path(__file__).parent)
 
 
 # How calls are spelled ---------------------------------------------------------------------------------------------
+
+
+class Call:
+    """A call and what it was given; spelled out only when a report is made, because calls are many."""
+
+    __slots__ = ("name", "describe", "values")
+
+    def __init__(self, name: str, describe: Callable[..., str], values: tuple):
+        self.name, self.describe, self.values = name, describe, values
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.describe(*self.values)})"
+
+
+def plainly(text: str = "") -> str:
+    """The arguments, spelled already."""
+    return text
 
 
 def amount(buffer: Any) -> str:
@@ -30,6 +47,16 @@ def arguments(source: int, tag: int, buffer: Any = None) -> str:
     return f"source={source}, tag={tag}" + (f", {amount(buffer)}" if buffer is not None else "")
 
 
+def sending(dest: int, tag: int, buffer: Any) -> str:
+    """The arguments of a send."""
+    return f"dest={dest}, tag={tag}, {amount(buffer)}"
+
+
+def exchanging(dest: int, sendtag: int, source: int, recvtag: int, buffer: Any) -> str:
+    """The arguments of a Sendrecv."""
+    return f"dest={dest}, sendtag={sendtag}, {arguments(source, recvtag, buffer)}"
+
+
 def spelled(named: dict[str, Any]) -> str:
     """The arguments of a collective call."""
     return ", ".join(f"{key}={value}" for key, value in named.items())
@@ -37,7 +64,7 @@ def spelled(named: dict[str, Any]) -> str:
 
 def posted(completion: Any) -> str:
     """The call behind a request."""
-    return getattr(completion, "call", None) or "a collective"
+    return str(getattr(completion, "call", "a collective"))
 
 
 def location(where: tuple[str, int] | None) -> str:
@@ -76,9 +103,9 @@ def _status(rank: Any) -> RankStatus:
         return RankStatus(rank.index, rank.state)
     name, place = rank.group.name, rank.group.rank_of[rank.index]
     group = name if place == rank.index else f"{name} (rank {place} there)"
-    call = rank.call if rank.state == "waiting" else f"after {rank.call}"
+    call = str(rank.call) if rank.state == "waiting" else f"after {rank.call}"
     pending = [posted(awaited) for awaited in rank.awaited if awaited.done_at is None]
-    if pending and rank.call.startswith(("Wait", "wait")):
+    if pending and rank.call.name.lower().startswith("wait"):
         call += ": " + ", ".join(pending[:3]) + (", ..." if len(pending) > 3 else "")
     return RankStatus(rank.index, rank.state, call, group, location(rank.where))
 
@@ -165,13 +192,18 @@ def _left_early(engine: Any, waiting: list) -> str | None:
 
 def _all_sending(engine: Any, waiting: list) -> str | None:
     sends = _requests(engine, waiting, engine.sends)
-    if {send.rank for send in sends} == {rank.index for rank in waiting}:
+    if {send.rank for send in sends} != {rank.index for rank in waiting}:
+        return None
+    if any(send.call.name.lower() in ("send", "ssend") for send in sends):
         return (
             "every waiting rank is in a send to a rank that is not receiving. Send may wait until its message is "
             "received: MPI may buffer it or not, and here it always waits. Use Sendrecv or Isend, or let some "
             "ranks receive first"
         )
-    return None
+    return (
+        "every waiting rank sends to a rank that does not receive from it: the partners do not fit. To whom does each "
+        "rank send, and from whom does that one receive?"
+    )
 
 
 def _all_receiving(engine: Any, waiting: list) -> str | None:
