@@ -2,7 +2,7 @@
 
     python benchmarks/worlds.py
 
-Prints each figure as the median of some runs with its quartiles, beside the aim. Timeline and counters are on, as always.
+Prints each figure as the median of some runs with its quartiles, beside the aim. Timeline and counters are on.
 """
 
 from __future__ import annotations

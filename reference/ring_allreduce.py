@@ -36,9 +36,7 @@ def parser() -> cli.Parser:
         description="Ring all-reduce, verified against the serial sum and measured beside MPI_Allreduce.",
         epilog="start it on several ranks with: mpirun -n 8 python -m reference.ring_allreduce",
     )
-    p.add_argument(
-        "--size", type=cli.nbytes, nargs="+", help="bytes per rank, e.g. 4096 16MiB (default: 4 B to 64 MiB)"
-    )
+    p.add_argument("--size", type=cli.nbytes, nargs="+", help="bytes per rank: 4096 16MiB (default: 4 B to 64 MiB)")
     p.add_argument("--dtype", choices=DTYPES, default="float32", help="element type (default: float32)")
     p.add_argument("--repeat", type=int, help="measurements per size (default: 3 to 50, about half a second a size)")
     p.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
@@ -122,8 +120,8 @@ def as_line(row: dict) -> str:
     """A row of the table."""
     ours, theirs = Spread(**row["seconds"]), Spread(**row["mpi_seconds"])
     speeds = " ".join(f"{row[speed] / 1e9:11.3f}" for speed in ("algorithm_bandwidth", "bus_bandwidth"))
-    wrong = "" if row["verified"] else "  WRONG SUM"
-    return f"{in_bytes(row['bytes']):>10} {in_time(ours):>28} {speeds} {in_time(theirs):>28} {row['ratio_to_mpi']:9.2f}{wrong}"
+    ratio = f"{row['ratio_to_mpi']:9.2f}" + ("" if row["verified"] else "  WRONG SUM")
+    return f"{in_bytes(row['bytes']):>10} {in_time(ours):>28} {speeds} {in_time(theirs):>28} {ratio}"
 
 
 def run(comm, options: argparse.Namespace) -> int:
@@ -141,9 +139,8 @@ def run(comm, options: argparse.Namespace) -> int:
             print(as_line(rows[-1]), flush=True)
     verified = all(row["verified"] for row in rows)
     if comm.rank == 0 and options.json:
-        print(
-            json.dumps({"ranks": comm.size, "dtype": options.dtype, "library": cli.library(), "rows": rows}, indent=2)
-        )
+        setting = {"ranks": comm.size, "dtype": options.dtype, "library": cli.library()}
+        print(json.dumps({**setting, "rows": rows}, indent=2))
     elif comm.rank == 0:
         print("verified: equal to the serial sum and to MPI_Allreduce, bit by bit" if verified else "NOT VERIFIED")
     return 0 if verified else 1

@@ -86,8 +86,8 @@ def bus_bandwidth(collective: str, P: int, nbytes: int, seconds: float) -> float
     """Bus bandwidth in bytes/s as nccl-tests defines it: comparable with a link's speed, whatever P.
 
     nbytes is the size of the larger of a rank's two buffers. Allreduce counts 2 (P - 1) / P of it, reduce-scatter,
-    allgather and all-to-all (P - 1) / P, broadcast and reduce all of it (nccl-tests, doc/PERFORMANCE.md). Zero for P = 1
-    where nothing need move.
+    allgather and all-to-all (P - 1) / P, broadcast and reduce all of it (nccl-tests, doc/PERFORMANCE.md). For P = 1
+    nothing has to move, and the first four are zero.
     """
     factor = {
         "allreduce": 2 * (P - 1) / P,

@@ -103,20 +103,24 @@ class RoundsRequest:
         self._driver = driver
         self._requests = next(driver, None)
 
-    def Test(self) -> bool:  # noqa: N802  (mpi4py's name)
+    def Test(self) -> bool:
         """Post every round that is due; True once the collective is complete."""
-        while self._requests is not None and all([request.Test() for request in self._requests]):
+        while self._requests is not None and self._round_done():
             self._requests = next(self._driver, None)
         return self._requests is None
 
-    def Wait(self) -> None:  # noqa: N802
+    def _round_done(self) -> bool:
+        done = [request.Test() for request in self._requests]  # test each: real MPI moves on only what is tested
+        return all(done)
+
+    def Wait(self) -> None:
         """Carry out what is left."""
         while self._requests is not None:
             mpi.waitall(self._requests)
             self._requests = next(self._driver, None)
 
     @staticmethod
-    def Waitall(requests: Sequence[RoundsRequest], statuses=None) -> None:  # noqa: N802
+    def Waitall(requests: Sequence[RoundsRequest], statuses=None) -> None:
         """Wait for each; what mpi.waitall calls."""
         for request in requests:
             request.Wait()

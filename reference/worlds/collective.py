@@ -19,7 +19,8 @@ from .. import mpi
 from ..collectives import exchange, operations, ring, tree
 from ..collectives.rounds import Blocks, steps
 from .buffers import Buffer, read
-from .engine import Completion, Engine, Rank, Request, Waiter
+from .completion import Completion, Request, Waiter
+from .engine import Engine, Rank
 
 Plan = tuple[dict[str, Any], Callable[["Agent"], Iterator[list]]]
 
@@ -31,7 +32,7 @@ class Agent:
         self.engine, self.me, self.group, self.context = engine, me, group, context
         self.rank, self.size, self.clock = rank, len(group), me.clock
 
-    def Isend(self, buf, dest: int, tag: int = 0) -> Completion:  # noqa: N802
+    def Isend(self, buf, dest: int, tag: int = 0) -> Completion:
         """Post a send at the agent's clock; synchronous, as everything inside a collective."""
         return self.send(read(buf), dest, tag)
 
@@ -43,7 +44,7 @@ class Agent:
         self.engine.send(self.clock, self.me, request)
         return request
 
-    def Irecv(self, buf, source: int, tag: int = 0) -> Completion:  # noqa: N802
+    def Irecv(self, buf, source: int, tag: int = 0) -> Completion:
         """Post a receive at the agent's clock; `buf` None takes an object's bytes."""
         if source == mpi.PROC_NULL:
             return self._done()
@@ -63,7 +64,7 @@ class Agent:
 
 
 class Activity(Completion):
-    """A collective under way. Its rounds follow each other in the event loop, without the rank; `result` is for objects."""
+    """A collective under way: its rounds follow each other in the event loop, without the rank."""
 
     __slots__ = ("agent", "rounds", "result", "error")
 

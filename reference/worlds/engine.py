@@ -14,7 +14,6 @@ when the queue is empty although ranks are still waiting. That is a deadlock.
 
 from __future__ import annotations
 
-import heapq
 import os
 import sys
 import threading
@@ -23,10 +22,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from ctypes import c_long, py_object, pythonapi
 from functools import cache
+from heapq import heappop, heappush
 from typing import Any
 
-from .. import mpi
 from . import report
+from .completion import Completion, Request, Waiter
 from .errors import Deadlock, LaunchError, RankFailed, TimedOut, Truncation, TypeMismatch, UnreceivedMessages
 from .isolation import RandomStates
 from .networks import Network
@@ -38,91 +38,6 @@ FRUITLESS_POLLS = 2000  # polls in a row, with nothing in flight and nobody else
 
 class Aborted(BaseException):
     """Raised inside ranks when the launch is over; not an Exception, so that programs do not catch it by accident."""
-
-
-class Completion:
-    """Something that will be complete at `done_at` (None: not known yet); `waiter` is told."""
-
-    __slots__ = ("done_at", "waiter")
-
-    def __init__(self):
-        self.done_at: float | None = None
-        self.waiter: Waiter | None = None
-
-    def complete(self, engine: Engine, time: float) -> None:
-        """Fix the time of completion and tell whoever waits for it."""
-        self.done_at = time
-        if time > engine.horizon:
-            engine.horizon = time
-        if self.waiter is not None:
-            self.waiter.progress(engine, time)
-
-    def take_delivery(self) -> None:
-        """What is left to do when the program learns of the completion."""
-
-
-class Request(Completion):
-    """A send or a receive. Ranks (`rank` is its owner, `peer` the other side) are numbered as in the world.
-
-    A receive whose `buffer` is None takes a message of any size, its pickled object, into `parcel`.
-    """
-
-    __slots__ = (
-        "rank", "peer", "tag", "context", "buffer", "status", "call", "group", "where", "blocking", "synchronous",
-        "parcel", "arrival",
-    )  # fmt: skip
-
-    def __init__(self, me: Rank, peer, tag, context, buffer, blocking=False, synchronous=True):
-        self.done_at = self.waiter = None
-        self.rank, self.peer, self.tag, self.context, self.buffer = me.index, peer, tag, context, buffer
-        self.call, self.group, self.where = me.call, me.group, me.where
-        self.blocking, self.synchronous = blocking, synchronous
-        self.parcel = self.arrival = None
-        self.status = (mpi.ANY_SOURCE, mpi.ANY_TAG, 0)  # source (world rank), tag, bytes; set by the match
-
-    def accepts(self, send: Request) -> bool:
-        """Whether this receive may take that message."""
-        return self.peer in (send.rank, mpi.ANY_SOURCE) and self.tag in (send.tag, mpi.ANY_TAG)
-
-    def take_delivery(self) -> None:
-        """Put the data where the program wanted it: at completion, so that looking earlier shows the old values."""
-        if self.parcel is not None and self.buffer is not None:
-            self.buffer.raw[: self.parcel.size] = self.parcel
-            self.parcel = None
-
-
-class Waiter:
-    """Calls `wake` once all completions are known, at the latest of their times (or at the first, with `any_one`)."""
-
-    __slots__ = ("rank", "wake", "missing", "latest", "any_one", "over")
-
-    def __init__(self, engine: Engine, rank: int, wake: Callable, awaited: list, start: float, any_one: bool = False):
-        self.rank, self.wake, self.latest = rank, wake, start
-        self.any_one, self.over = any_one, False
-        self.missing = len(awaited)
-        for completion in awaited:
-            completion.waiter = self
-            if completion.done_at is not None:
-                self.progress(engine, completion.done_at)
-        if not awaited:
-            engine.post(start, rank, self.ring)
-
-    def progress(self, engine: Engine, time: float) -> None:
-        """One more completion is known."""
-        self.missing -= 1
-        if self.any_one:
-            engine.post(max(self.latest, time), self.rank, self.ring)
-        else:
-            self.latest = max(self.latest, time)
-            if self.missing == 0:
-                engine.post(self.latest, self.rank, self.ring)
-
-    def ring(self, time: float) -> Any:
-        """The event: wake up, unless an earlier one has done so."""
-        if self.over:
-            return None
-        self.over = True
-        return self.wake(time)
 
 
 class Rank:
@@ -222,7 +137,7 @@ class Engine:
         """Work off events in the order of time until one wakes a rank; let it run, and wait for one's own turn."""
         queue = self._queue
         while queue:
-            time, _, _, poll, action = heapq.heappop(queue)
+            time, _, _, poll, action = heappop(queue)
             self._live -= not poll
             try:
                 awake = action(time)
@@ -287,8 +202,8 @@ class Engine:
         running = self.ranks[self._current]
         stack = report.stack_of(running)
         cause = (
-            f"the launch took more than {timeout:g} s of real time; rank {running.index} is running and has made no MPI "
-            f"call that would let others run. Is there an endless loop? If not, give launch a larger timeout"
+            f"the launch took more than {timeout:g} s of real time; rank {running.index} is running and makes no "
+            f"MPI call that would let others run. Is there an endless loop? If not, give launch a larger timeout"
         )
         self.abort(TimedOut(cause, report.roll_call(self), stack))
 
@@ -313,7 +228,7 @@ class Engine:
         """Queue an event. Ties are broken by rank, then by order of posting."""
         self._number += 1
         self._live += not poll
-        heapq.heappush(self._queue, (time, rank, self._number, poll, action))
+        heappush(self._queue, (time, rank, self._number, poll, action))
 
     def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
         """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
@@ -354,7 +269,7 @@ class Engine:
             self._finish(me)
 
     def computed(self, me: Rank, start: float, seconds: float, reduced: int = 0) -> float:
-        """When a computation of `me` ends that starts at `start`; a slow rank takes longer, a reduction gamma a byte."""
+        """When a computation of `me` from `start` on ends; a slow rank takes longer, a reduction gamma a byte."""
         seconds = (seconds + reduced * self.network.gamma) * me.slow
         if seconds > 0:
             self.timeline.append(Event(me.index, "compute", start, start + seconds))

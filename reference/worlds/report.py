@@ -156,8 +156,8 @@ def _absent_from_collective(engine: Any) -> str | None:
             verb = "call" if len(here) > 1 else "calls"
             has = "have" if len(absent) > 1 else "has"
             return (
-                f"{ranks_text(here)} {verb} {call.name} in group {context.name!r}, {ranks_text(absent)} {has} not: {what}. "
-                f"A collective must be called by every rank of its group"
+                f"{ranks_text(here)} {verb} {call.name} in group {context.name!r}, {ranks_text(absent)} {has} not: "
+                f"{what}. A collective must be called by every rank of its group"
             )
     return None
 
