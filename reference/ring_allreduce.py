@@ -110,18 +110,18 @@ def in_time(time: Spread) -> str:
     """Median and quartiles in one unit: "12.3 [11.9 .. 13.0] us"."""
     scale, unit = next((s, u) for s, u in ((1, "s "), (1e-3, "ms"), (0, "us")) if time.median >= s)
     low, median, high = (value / (scale or 1e-6) for value in time)
-    return f"{median:7.1f} [{low:.1f} .. {high:.1f}] {unit}"
+    return f"{median:.1f} [{low:.1f} .. {high:.1f}] {unit}"
 
 
-HEADER = f"{'size':>10} {'ring: time':>28} {'algbw GB/s':>11} {'busbw GB/s':>11} {'MPI: time':>28} {'ring/MPI':>9}"
+HEADER = f"{'size':>8} {'ring: time':>25} {'algbw':>7} {'busbw':>7} {'MPI: time':>25} {'ring/MPI':>8}"
 
 
 def as_line(row: dict) -> str:
     """A row of the table."""
     ours, theirs = Spread(**row["seconds"]), Spread(**row["mpi_seconds"])
-    speeds = " ".join(f"{row[speed] / 1e9:11.3f}" for speed in ("algorithm_bandwidth", "bus_bandwidth"))
-    ratio = f"{row['ratio_to_mpi']:9.2f}" + ("" if row["verified"] else "  WRONG SUM")
-    return f"{in_bytes(row['bytes']):>10} {in_time(ours):>28} {speeds} {in_time(theirs):>28} {ratio}"
+    speeds = " ".join(f"{row[speed] / 1e9:7.3f}" for speed in ("algorithm_bandwidth", "bus_bandwidth"))
+    ratio = f"{row['ratio_to_mpi']:8.2f}" + ("" if row["verified"] else "  WRONG SUM")
+    return f"{in_bytes(row['bytes']):>8} {in_time(ours):>25} {speeds} {in_time(theirs):>25} {ratio}"
 
 
 def run(comm, options: argparse.Namespace) -> int:
@@ -131,7 +131,7 @@ def run(comm, options: argparse.Namespace) -> int:
         print(f"ring all-reduce of {options.dtype} on {comm.size} rank{'s' * (comm.size > 1)}, {cli.library()}")
         if comm.size == 1:
             print("one rank has nobody to talk to; for more: mpirun -n 8 python -m reference.ring_allreduce")
-        print(HEADER, flush=True)
+        print("time: median [quartiles] of the slowest rank; algbw, busbw: GB/s", HEADER, sep="\n", flush=True)
     rows = []
     for size in sizes:
         rows.append(try_size(comm, size, options.dtype, options.repeat))

@@ -30,7 +30,7 @@ def ring_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:
 
 
 def ring_allgather_rounds(rank, ranks: int) -> Iterator[Round]:
-    """P - 1 rounds; block r, which only rank r has in the beginning, is everywhere in the end."""
+    """P - 1 rounds; in the end block r, which only rank r had, is everywhere."""
     right, left = (rank + 1) % ranks, (rank - 1) % ranks
     for step in range(ranks - 1):
         out = (rank - step) % ranks

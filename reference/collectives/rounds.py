@@ -14,7 +14,7 @@ An array is cut into blocks, and a round names blocks, not elements: `(lo, hi)` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,11 +67,11 @@ class Blocks:
         return self.array[self.starts[lo] : self.stops[hi - 1]] if hi > lo else self.array[:0]
 
 
-def steps(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks, op=mpi.SUM) -> Iterator[list]:
-    """The interpreter of every schedule: post a round, yield its two requests, and combine once they are complete.
+def steps(comm, rounds, send: Blocks, recv: Blocks, op=mpi.SUM) -> Iterator[list]:
+    """The interpreter of every schedule: post a round, yield its requests, combine.
 
-    Whoever drives this generator decides how to wait: `execute` blocks, a RoundsRequest tests, the virtual cluster's
-    event loop advances it by itself.
+    Whoever drives this generator decides how to wait: `execute` blocks, a RoundsRequest
+    tests, the virtual cluster's event loop advances it by itself.
     """
     for to, send_blocks, source, recv_blocks, combines in rounds:
         target = recv[recv_blocks]
@@ -82,14 +82,14 @@ def steps(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks, op=mpi.SUM)
             mpi.compute(comm, reduced=target.nbytes)
 
 
-def execute(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> None:
-    """Carry out the rounds, one after the other. Without `recv`, blocks come in where others go out."""
+def execute(comm, rounds, send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> None:
+    """Carry out the rounds. Without `recv`, blocks come in where others go out."""
     for requests in steps(comm, rounds, send, recv or send, op):
         mpi.waitall(requests)
 
 
-def start(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> RoundsRequest:
-    """Begin to carry out the rounds and return at once; the request goes on whenever it is tested or waited for."""
+def start(comm, rounds, send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> RoundsRequest:
+    """Begin to carry out the rounds and return at once; testing the request takes them on."""
     return RoundsRequest(steps(comm, rounds, send, recv or send, op))
 
 

@@ -82,12 +82,13 @@ class Timeline(list):
                 middle = (event.start + event.end) / 2 / scale, event.rank + bottom + height / 2
                 colour = "black" if kind == "recv" else "white"
                 ax.text(*middle, label(event), ha="center", va="center", fontsize="x-small", color=colour)
-        ax.set(xlabel=f"time ({unit})", ylabel="rank", yticks=range(self.ranks), title=title)
+        ax.set(xlabel=f"time ({unit})", ylabel="rank", yticks=range(self.ranks))
+        ax.set_title(title, loc="left", fontsize="medium")
         ax.invert_yaxis()
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(left=False)
         if self:
-            ax.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize="small")
+            ax.legend(ncols=4, loc="lower right", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
         return ax
 
     def to_perfetto(self, path: str | Path | None = None) -> str:
