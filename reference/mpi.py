@@ -4,7 +4,8 @@ Why a door. A distributed function takes `comm` as its first argument and calls 
 unchanged on real ranks (`mpirun`) and on the virtual cluster (`reference.worlds`). Two things would break that:
 mpi4py's class-level calls (`MPI.Request.Waitall`) accept real requests only, and importing `mpi4py.MPI` starts MPI.
 So this module re-exports constants, operations and types, does not start MPI until `world()` is called, and offers
-the few functions that have to look at the object they are given: `waitall`, `waitany`, `wtime`, `compute`, `sleep`.
+the few functions that have to look at the object they are given: `waitall`, `waitany`, `wtime`, `compute`, `sleep`,
+`win_allocate`.
 
 `API` is the whole subset of MPI that the course uses. It is kept small enough that an adapter over
 `torch.distributed` could offer it too. Standard: MPI 4.1 (2023); names and semantics: mpi4py 4.1.
@@ -32,7 +33,14 @@ LAND, LOR, BAND, BOR = MPI.LAND, MPI.LOR, MPI.BAND, MPI.BOR
 DOUBLE, FLOAT, BYTE, BOOL = MPI.DOUBLE, MPI.FLOAT, MPI.BYTE, MPI.BOOL
 INT, LONG, INT32_T, INT64_T, UINT8_T = MPI.INT, MPI.LONG, MPI.INT32_T, MPI.INT64_T, MPI.UINT8_T
 ERR_ARG, ERR_BUFFER, ERR_COMM, ERR_DIMS = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_COMM, MPI.ERR_DIMS
-ERR_OP, ERR_RANK, ERR_ROOT, ERR_TAG = MPI.ERR_OP, MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG
+ERR_OP, ERR_RANK, ERR_RMA_RANGE, ERR_ROOT, ERR_TAG = (
+    MPI.ERR_OP,
+    MPI.ERR_RANK,
+    MPI.ERR_RMA_RANGE,
+    MPI.ERR_ROOT,
+    MPI.ERR_TAG,
+)
+LOCK_EXCLUSIVE, LOCK_SHARED = MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED
 pickle = MPI.pickle  # what turns an object into the message of a lower-case call
 TAG_LIMIT = 2**29 - 1  # the largest tag that MPICH and Open MPI both take
 Comm, Intracomm, Cartcomm = MPI.Comm, MPI.Intracomm, MPI.Cartcomm
@@ -50,6 +58,7 @@ API = {
     "objects": "send ssend recv sendrecv isend issend irecv probe iprobe "
     "barrier bcast reduce allreduce allgather scatter gather alltoall",
     "requests": "Wait Test wait test",
+    "windows": "Put Get Accumulate Lock Unlock Lock_all Unlock_all Flush Fence tomemory Free",
 }
 
 
@@ -99,6 +108,16 @@ def waitall(requests: Sequence, statuses: list[Status] | None = None) -> None:
 def waitany(requests: Sequence, status: Status | None = None) -> int:
     """Wait until one of the requests is complete and return its index (UNDEFINED if none is active)."""
     return type(requests[0]).Waitany(requests, status) if len(requests) else UNDEFINED
+
+
+def win_allocate(comm, nbytes: int, disp_unit: int = 1):
+    """A window of `nbytes` bytes of memory on this rank, which the other ranks can read, write and add to.
+
+    Collective. Displacements count in units of `disp_unit` bytes. See API["windows"] for what it offers.
+    """
+    if isinstance(comm, MPI.Comm):
+        return MPI.Win.Allocate(nbytes, disp_unit, comm=comm)
+    return comm.win_allocate(nbytes, disp_unit)
 
 
 def wtime(comm) -> float:

@@ -17,6 +17,7 @@ from .errors import CollectiveMismatch
 from .objects import COLLECTIVES
 from .point_to_point import PointToPoint
 from .requests import VirtualRequest
+from .windows import VirtualWindow
 
 
 class Communicator(PointToPoint):
@@ -56,10 +57,17 @@ class Communicator(PointToPoint):
         context, engine = self._context, self._engine
         return Activity(Agent(engine, self._me, context.group, self.rank, (context.key, number)), work)
 
-    def _wait_for(self, activity: Activity) -> Any:
+    def carry_out(self, name: str, arguments: dict, work: Any) -> Any:
+        """Make a collective call from its plan (collective.py), and wait for its result."""
+        activity = self._activity(name, arguments, work)
         self._engine.wait(self._me, [activity])
         activity.take_delivery()
         return activity.result
+
+    def win_allocate(self, nbytes: int, disp_unit: int) -> VirtualWindow:
+        """Behind mpi.win_allocate."""
+        self._enter("win_allocate", report.plainly, f"nbytes={nbytes}")
+        return VirtualWindow(self, nbytes, disp_unit)
 
     def meet(self, name: str, brought: Any, **arguments: Any) -> list:
         """What every rank of the group brought, in order of rank, once all have come. Costs no time of its own."""
@@ -199,7 +207,7 @@ class CartCommunicator(Communicator):
 def _blocking(name: str, plan: Any):
     def call(self, *args, **kwargs):
         self._enter(name)
-        self._wait_for(self._activity(name, *plan(self, *args, **kwargs)))
+        self.carry_out(name, *plan(self, *args, **kwargs))
 
     return call
 
@@ -222,7 +230,7 @@ def _of_objects(name: str, work: Any):
         named = {"root": bound.arguments["root"]} if "root" in bound.arguments else {}
         if named:
             self.check_root(**named)
-        return self._wait_for(self._activity(name, named, lambda agent: work(agent, *args, **kwargs)))
+        return self.carry_out(name, named, lambda agent: work(agent, *args, **kwargs))
 
     return call
 

@@ -279,11 +279,15 @@ class Engine:
 
     def send(self, time: float, rank: Rank, request: Request) -> None:
         """Post a send at `time`; a buffered one is complete at once, its data copied away."""
-        rank.bytes_sent += request.buffer.raw.size
-        rank.messages += 1
+        self.count(rank, request.buffer.raw.size)
         if not request.synchronous:
             request.buffer = request.buffer._replace(raw=request.buffer.raw.copy())
         self.post(time, rank.index, lambda now: self._send_event(now, request))
+
+    def count(self, rank: Rank, nbytes: int) -> None:
+        """Count a message that leaves `rank`."""
+        rank.bytes_sent += nbytes
+        rank.messages += 1
 
     def receive(self, time: float, request: Request) -> None:
         """Post a receive at `time`."""
@@ -291,7 +295,7 @@ class Engine:
 
     def _send_event(self, time: float, send: Request) -> Rank | None:
         if not send.synchronous:
-            send.arrival = self._reserve(time, send)
+            send.arrival = self._carry(time, send)
             send.complete(self, time)
         place = send.context, send.peer
         for number, receive in enumerate(self.receives[place]):
@@ -333,7 +337,7 @@ class Engine:
                 return self.doom(TypeMismatch, report.type_cause(send, receive))
             if sent.raw.size > wanted.raw.size:
                 return self.doom(Truncation, report.truncation_cause(send, receive))
-        end = self._reserve(time, send) if send.arrival is None else max(time, send.arrival)
+        end = self._carry(time, send) if send.arrival is None else max(time, send.arrival)
         if receive.blocking and wanted is not None:
             wanted.raw[: sent.raw.size] = sent.raw
         else:
@@ -344,9 +348,11 @@ class Engine:
             send.complete(self, end)
         return None
 
-    def _reserve(self, time: float, send: Request) -> float:
+    def _carry(self, time: float, send: Request) -> float:
+        return self.reserve(time, send.rank, send.peer, send.buffer.raw.size, send.group.name)
+
+    def reserve(self, time: float, source: int, dest: int, nbytes: int, group: str) -> float:
         """Book the way of a message from `time` on, first come, first served; return when it has arrived."""
-        source, dest, nbytes = send.rank, send.peer, send.buffer.raw.size
         route = self._route(source, dest)
         if source == dest:
             return time
@@ -355,6 +361,6 @@ class Engine:
         end = start + (route.alpha + nbytes * route.beta)
         for thing in held:
             free[thing] = end
-        self.timeline.append(Event(source, "send", start, end, dest, nbytes, send.group.name))
-        self.timeline.append(Event(dest, "recv", start, end, source, nbytes, send.group.name))
+        self.timeline.append(Event(source, "send", start, end, dest, nbytes, group))
+        self.timeline.append(Event(dest, "recv", start, end, source, nbytes, group))
         return end

@@ -36,6 +36,8 @@ class RandomStates:
             seed_rank(rank)
         else:
             self._load(self._saved[rank])
+            if self._saved[rank][-1] is None and "torch" in sys.modules:  # another rank has imported it meanwhile
+                sys.modules["torch"].manual_seed(rank)
 
     def leave(self, rank: int) -> None:
         """Keep the states of `rank` until it runs again."""
@@ -44,11 +46,12 @@ class RandomStates:
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Give the caller's own states back at the end."""
-        before = self._save()
+        before, numpy_state = self._save(), np.random.get_state(legacy=False)
         try:
             yield
         finally:
             self._load(before)
+            np.random.set_state(numpy_state)  # an exchange forgets the second half of a pair of normal numbers
 
     @staticmethod
     def _save() -> tuple:

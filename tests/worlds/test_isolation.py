@@ -67,6 +67,15 @@ def draw_once():
     return random.random(), np.random.random_sample(), torch.rand(1).item()
 
 
+def test_the_launcher_keeps_the_second_half_of_a_pair_of_normal_numbers():
+    """NumPy's legacy generator draws normal numbers in pairs and keeps one back."""
+    np.random.seed(5)
+    seen = [np.random.standard_normal()]
+    launch(draw, RANKS)
+    seen += np.random.standard_normal(2).tolist()
+    assert seen == np.random.RandomState(5).standard_normal(3).tolist()
+
+
 def test_arguments_are_copied(world):
     """A rank may change what it is given; neither another rank nor the launcher sees it."""
 
