@@ -36,8 +36,8 @@ def nbytes(text: str) -> int:
     if match is None or match[2] not in UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; write bytes, or 4KiB, 16MiB, 1GB")
     size = float(match[1]) * UNITS[match[2]]
-    if size != int(size):
-        raise argparse.ArgumentTypeError(f"{text!r} is {size} bytes, which is not a whole number")
+    if not size.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is {size} bytes, which is not a whole number of them")
     return int(size)
 
 
@@ -72,15 +72,20 @@ def parse(comm, parser: Parser, argv: list[str] | None) -> argparse.Namespace:
 
 def main(run: Callable[[object, argparse.Namespace], int], parser: Parser, argv: list[str] | None = None) -> int:
     """Run a program on COMM_WORLD and return its exit status: 2 for bad input, told once; a failure ends every rank."""
-    comm = mpi.world()
+    comm = None
     try:
+        comm = mpi.world()
         alone_by_mistake(comm)
         return run(comm, parse(comm, parser, argv))
     except BadInput as bad:
         if comm.rank == 0:
             print(f"{parser.prog}: {bad}", file=sys.stderr, flush=True)
         return 2
-    except (Exception, KeyboardInterrupt) as error:
+    except KeyboardInterrupt:
+        if comm is None or comm.rank == 0:
+            print(f"{parser.prog}: interrupted", file=sys.stderr, flush=True)
+        os._exit(130)  # at once and without MPI's own farewell: the others were interrupted too
+    except Exception as error:
         print(f"{parser.prog}: rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         comm.Abort(1)
         raise

@@ -63,6 +63,7 @@ def test_bus_bandwidth_is_that_of_nccl_tests():
         (["--size", "-4"], "-4"),
         (["--size", "6"], "multiple of 4"),
         (["--size", "1000TB"], "1000TB"),
+        (["--size", "1e309"], "not a whole number"),
         (["--size", "900GiB"], "GiB are free"),
         (["--repeat", "0"], "1 to 1,000,000"),
         (["--nonsense"], "--nonsense"),

@@ -18,6 +18,8 @@ LENGTHS = (
 )
 NO_MEMORY = "A grade may use 1 GiB. Is an array made with the wrong size, or does a list grow without end?"
 RAISED = {  # the name of an exception, or what its text says
+    "expecting buffer": "A call with a capital letter takes arrays in both directions and returns nothing. Sendrecv "
+    "wants one to receive into, too: recvbuf=np.empty(...).",
     "NewProcess": "An exercise starts no processes and ends none: the ranks are there already, one call of your "
     "function on each.",
     "EOFError": "input() waits for a keyboard, and a grade has none. The arguments hold all you need.",
@@ -47,6 +49,10 @@ UNFINISHED = {
     "Truncation": LENGTHS,
     "TypeMismatch": "Both sides of a message must hold the same type of element: compare the dtype of the two arrays.",
     "UnreceivedMessages": "Every send needs its receive: the same number of steps on both sides, and the same tag.",
+    "RequestsLeft": "Isend and Irecv only begin. Before the array is used again, and before the function returns, "
+    "wait: mpi.waitall(requests). On a real network large messages are still on their way when Isend returns.",
+    "BufferChanged": "Isend and Irecv only begin. Until the request has been waited for, its array belongs to MPI: "
+    "wait first, then add.",
     "CollectiveMismatch": "A collective call must be made by all ranks alike.",
     "TimedOut": "Something waits or computes without end.",
     "RankDied": "Does the code call os._exit, or crash in a library?",

@@ -32,18 +32,18 @@ class Evaluation(NamedTuple):
 def evaluate(
     rounds: Callable[[np.ndarray, int], Iterator[Round]],
     P: int,
-    n: int,
+    count: int,
     itemsize: int,
     alpha: float,
     beta: float,
     gamma: float = 0.0,
 ) -> Evaluation:
-    """Time the schedule `rounds(rank, ranks)` for P ranks on n elements, on a uniform network.
+    """Time the schedule `rounds(rank, ranks)` for P ranks on a uniform network; count elements of itemsize bytes.
 
     The schedule must be regular: in each of its rounds every rank sends to one rank and receives from one.
     Raises ValueError if a round is not a permutation.
     """
-    bounds = block_bounds(n, P) * itemsize
+    bounds = block_bounds(count, P) * itemsize
     ranks = np.arange(P)
     clocks, bytes_sent, messages = np.zeros(P), np.zeros(P, np.int64), 0
     for to, (lo, hi), source, (first, last), combine in rounds(ranks, P):

@@ -5,9 +5,9 @@ Idea      Cut the array into P blocks. Every rank passes one block to its right 
           are busy all the time. In the first P - 1 steps each block travels once around and collects the sum
           (reduce-scatter); in P - 1 more it travels around once more, finished (allgather).
 Before    every rank sends its whole array to one that adds:   that one receives (P - 1) n bytes
-After     every rank sends and receives                         2 (P - 1) / P n bytes: the least possible
-Sends     2 (P - 1) messages of n / P bytes, a rank
-Time      2 (P - 1) (alpha + ceil(n / P) beta) + (P - 1) ceil(n / P) gamma      (cost.py)
+After     every rank sends and receives, on average            2 (P - 1) / P n bytes: the least possible
+Sends     each rank 2 (P - 1) messages of about n / P bytes
+Time      2 (P - 1) (alpha + n_P beta) + (P - 1) n_P gamma, n_P bytes in the largest block      (cost.py)
 Left out  several rings at once over several links, pipelining inside a block.
 Try       mpirun -n 8 python -m reference.ring_allreduce
 """
@@ -47,8 +47,8 @@ def ring_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:
 def ring_reduce_scatter(comm, x, op=mpi.SUM):
     """Combine x over the ranks and return this rank's block of the result: a view of x, which is scratch otherwise.
 
-    x: one-dimensional contiguous array or tensor, of one length n on all ranks. Block r of P holds n // P elements,
-    one more if r < n % P.
+    x: one-dimensional contiguous array or tensor, of one length on all ranks, cut into P blocks as numpy.array_split
+    does it: lengths differ by at most one element, the longer ones first.
     """
     blocks = Blocks(x, comm.size)
     execute(comm, ring_reduce_scatter_rounds(comm.rank, comm.size), blocks, op=op)

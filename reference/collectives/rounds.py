@@ -40,10 +40,10 @@ class Round(NamedTuple):
     combine: bool = False
 
 
-def block_bounds(n: int, blocks: int) -> np.ndarray:
-    """Where n elements are cut into blocks: blocks + 1 positions; the first n % blocks blocks have one more."""
+def block_bounds(count: int, blocks: int) -> np.ndarray:
+    """Where `count` elements are cut into blocks: blocks + 1 positions; the first count % blocks have one more."""
     i = np.arange(blocks + 1)
-    return i * (n // blocks) + np.minimum(i, n % blocks)
+    return i * (count // blocks) + np.minimum(i, count % blocks)
 
 
 class Blocks:

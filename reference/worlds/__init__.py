@@ -2,17 +2,19 @@
 
 from reference.worlds import launch, networks
 
-run = launch(program, 64, x, network=networks.two_level(ranks_per_node=8))   # program(comm, x), once a rank
-run = launch(program, 5, x, world="mpi")                                     # the same on 5 real ranks
+run = launch(program, 64, x, network=networks.two_level(8))  # program(comm, x), once per rank
+run = launch(program, 5, x, world="mpi")  # the same on 5 real ranks
 """
 
 from . import networks
 from .errors import (
+    BufferChanged,
     CollectiveMismatch,
     Deadlock,
     LaunchError,
     RankDied,
     RankFailed,
+    RequestsLeft,
     TimedOut,
     Truncation,
     TypeMismatch,
@@ -24,12 +26,14 @@ from .run import Run
 from .timeline import Event, Timeline
 
 __all__ = [
+    "BufferChanged",
     "CollectiveMismatch",
     "Deadlock",
     "Event",
     "LaunchError",
     "RankDied",
     "RankFailed",
+    "RequestsLeft",
     "Run",
     "Slow",
     "TimedOut",

@@ -66,11 +66,12 @@ class Agent:
 class Activity(Completion):
     """A collective under way: its rounds follow each other in the event loop, without the rank."""
 
-    __slots__ = ("agent", "rounds", "result", "error")
+    __slots__ = ("agent", "rounds", "result", "error", "call", "where")
 
     def __init__(self, agent: Agent, work: Callable[[Agent], Iterator[list]]):
         super().__init__()
         self.agent, self.rounds, self.result, self.error = agent, work(agent), None, None
+        self.call, self.where = agent.me.call, agent.me.where
         agent.engine.post(agent.clock, agent.me.index, self.advance)
 
     def take_delivery(self) -> None:

@@ -44,8 +44,7 @@ class Communicator(PointToPoint):
                 f"but rank {call.first} called {theirs} there: all ranks of a group must make the same collective "
                 f"calls in the same order, with matching arguments"
             )
-            self._engine.doom(CollectiveMismatch, cause)
-            self._engine.stop(self._me)  # for good: the others go on as far as they get, and then the report is made
+            self.refuse(CollectiveMismatch, cause)
         call.arrived[self.rank] = brought
         if len(call.arrived) == self.size:
             del context.calls[number]

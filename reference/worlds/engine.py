@@ -27,7 +27,16 @@ from typing import Any
 
 from . import report
 from .completion import Completion, Request, Waiter
-from .errors import Deadlock, LaunchError, RankFailed, TimedOut, Truncation, TypeMismatch, UnreceivedMessages
+from .errors import (
+    Deadlock,
+    LaunchError,
+    RankFailed,
+    RequestsLeft,
+    TimedOut,
+    Truncation,
+    TypeMismatch,
+    UnreceivedMessages,
+)
 from .isolation import RandomStates
 from .networks import Network
 from .timeline import Event, Timeline
@@ -47,6 +56,7 @@ class Rank:
         self.index, self.slow = index, slow
         self.clock, self.state, self.call, self.group, self.where = 0.0, "running", None, None, None
         self.awaited: Any = ()  # what it is waiting for
+        self.requests: set = set()  # those that the program has not seen complete
         self.gate = threading.Lock()  # closed while another rank runs
         self.gate.acquire()
         self.thread: threading.Thread | None = None
@@ -174,9 +184,9 @@ class Engine:
         elif stuck:
             self.error = Deadlock(report.deadlock_cause(self), report.roll_call(self))
         else:
-            left = report.unreceived(self)
-            if left:
-                self.error = UnreceivedMessages(left, report.roll_call(self))
+            for kind, left in ((UnreceivedMessages, report.unreceived(self)), (RequestsLeft, report.left(self))):
+                if left and self.error is None:
+                    self.error = kind(left, report.roll_call(self))
         self._end(me)
 
     def doom(self, kind: type[LaunchError], cause: str) -> None:

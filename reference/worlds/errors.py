@@ -63,6 +63,14 @@ class UnreceivedMessages(LaunchError):
     """The program ended, but some messages were never received, or some receives never got a message."""
 
 
+class RequestsLeft(LaunchError):
+    """The program ended without having waited for all of its requests, or tested them until they were complete."""
+
+
+class BufferChanged(LaunchError):
+    """The program changed a buffer while a request was still using it."""
+
+
 class RankFailed(LaunchError):
     """The program raised on some ranks. `errors` maps each such rank to its exception."""
 

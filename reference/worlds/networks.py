@@ -2,7 +2,7 @@
 
 The cost model (Hockney 1994, with ports and links): a message of n bytes takes alpha + n beta on the slowest link of
 its way. A rank sends one message and receives one at a time; a link carries one at a time. A reduction costs gamma
-seconds a byte. Bandwidth is never shared among flows: a message has its whole way to itself, or it waits.
+seconds per byte. Bandwidth is never shared among flows: a message has its whole way to itself, or it waits.
 
 A network here is a tree of levels. Ranks below one switch of level 0 form a node, nodes below one switch of level 1 a
 pod, and so on. A message climbs to the lowest level that its two ends share and down again. Each group has `uplinks`
@@ -70,7 +70,7 @@ class Network:
 
 
 def uniform(alpha: float = 1e-6, beta: float = 1e-10, gamma: float = 0.0) -> Network:
-    """Every pair of ranks is alike: alpha seconds and beta seconds a byte (1 us and 10 GB/s unless told)."""
+    """Every pair of ranks is alike: alpha seconds and beta seconds per byte (1 us and 10 GB/s unless told)."""
     return Network((Level(inf, alpha, beta),), gamma, "uniform")
 
 

@@ -14,6 +14,7 @@ from .buffers import Buffer, read
 from .completion import Completion, Request
 from .context import Context
 from .engine import Engine, Rank
+from .errors import LaunchError
 from .objects import pack, unpack
 from .requests import VirtualRequest
 
@@ -98,6 +99,11 @@ class PointToPoint:
 
     # Point to point --------------------------------------------------------------------------------------------
 
+    def refuse(self, kind: type[LaunchError], cause: str) -> None:
+        """End the launch with an error of the program; the others go on as far as they get, and then it is reported."""
+        self._engine.doom(kind, cause)
+        self._engine.stop(self._me)
+
     def _check_dest(self, dest: int, tag: int) -> None:
         if not 0 <= tag <= mpi.TAG_LIMIT:
             raise mpi.Exception(mpi.ERR_TAG)
@@ -152,7 +158,7 @@ class PointToPoint:
 
     def _isend(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> VirtualRequest:
         self._enter(name, report.sending, dest, tag, buffer)
-        return VirtualRequest(self, self._post_send(buffer, dest, tag, synchronous))
+        return VirtualRequest(self, self._post_send(buffer, dest, tag, synchronous), buffer.raw)
 
     def _receive(self, name: str, buffer: Buffer | None, source: int, tag: int, status: mpi.Status | None) -> Any:
         self._enter(name, report.arguments, source, tag, buffer)
@@ -162,7 +168,8 @@ class PointToPoint:
 
     def _ireceive(self, name: str, buffer: Buffer | None, source: int, tag: int) -> VirtualRequest:
         self._enter(name, report.arguments, source, tag, buffer)
-        return VirtualRequest(self, self._post_receive(buffer, source, tag))
+        watched = None if buffer is None else buffer.raw
+        return VirtualRequest(self, self._post_receive(buffer, source, tag), watched)
 
     def _exchange(self, name, outgoing, dest, sendtag, incoming, source, recvtag, status) -> Any:
         self._enter(name, report.exchanging, dest, sendtag, source, recvtag, incoming)

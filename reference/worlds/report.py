@@ -142,7 +142,7 @@ def deadlock_cause(engine: Any) -> str:
     """One sentence on why nobody can go on: the first of the usual reasons that fits."""
     waiting = [rank for rank in engine.ranks if rank.state == "waiting"]
     found = _absent_from_collective(engine) or _wrong_tag(engine, waiting) or _left_early(engine, waiting)
-    found = found or _all_sending(engine, waiting) or _all_receiving(engine, waiting)
+    found = found or _all_sending(engine, waiting) or _one_source(engine, waiting) or _all_receiving(engine, waiting)
     return f"deadlock: {found or f'{ranks_text([r.index for r in waiting])} wait for what no rank is going to do'}"
 
 
@@ -206,6 +206,19 @@ def _all_sending(engine: Any, waiting: list) -> str | None:
     )
 
 
+def _one_source(engine: Any, waiting: list) -> str | None:
+    """Ranks that all wait for one: often arguments in the wrong order."""
+    receives = _requests(engine, waiting, engine.receives)
+    sources = {receive.peer for receive in receives}
+    if len(receives) < 2 or len(sources) != 1 or min(sources) < 0:
+        return None
+    return (
+        f"{ranks_text(receive.rank for receive in receives)} all wait for a message from rank {sources.pop()}, in "
+        f"{receives[0].call.name}. Is it meant to send to each of them? Else look at the order of the arguments: it is "
+        f"Recv(buf, source, tag) and Sendrecv(sendbuf, dest, sendtag, recvbuf, source, recvtag)"
+    )
+
+
 def _all_receiving(engine: Any, waiting: list) -> str | None:
     receives = _requests(engine, waiting, engine.receives)
     if {receive.rank for receive in receives} == {rank.index for rank in waiting}:
@@ -250,5 +263,32 @@ def unreceived(engine: Any) -> str:
         f"rank {receive.rank} posted {receive.call}, and no such message was ever sent ({location(receive.where)})"
         for receive in receives
     ]
-    more = [f"and {len(lines) - 5} more"] if len(lines) > 5 else []
-    return "the program ended with unfinished messages: " + "; ".join(lines[:5] + more) if lines else ""
+    return "the program ended with unfinished messages: " + _some(lines) if lines else ""
+
+
+def left(engine: Any) -> str:
+    """Which requests were never waited for when the program ended; empty if none."""
+    open_requests = [
+        (rank.index, request._completion) for rank in engine.ranks for request in rank.requests if request._completion
+    ]
+    lines = [
+        f"rank {rank} never waited for the request of {posted(completion)} ({location(completion.where)})"
+        for rank, completion in open_requests
+        if getattr(completion, "where", None)  # a message to PROC_NULL has nothing to wait for
+    ]
+    if not lines:
+        return ""
+    return f"{_some(sorted(lines))}: until a request has been waited for (or tested), its message may be on its way"
+
+
+def _some(lines: list[str]) -> str:
+    """The first few lines, and how many there are besides."""
+    return "; ".join(lines[:5] + ([f"and {len(lines) - 5} more"] if len(lines) > 5 else []))
+
+
+def changed_cause(request: Any) -> str:
+    """Why a request was refused: its buffer is not as it was."""
+    return (
+        f"rank {request.rank} changed the buffer of {request.call} before that request was complete "
+        f"({location(request.where)}): wait first, MPI may read or write the buffer at any moment until then"
+    )

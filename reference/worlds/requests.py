@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import mpi
 from . import report
 from .completion import Completion
+from .errors import BufferChanged
 
 
 class VirtualRequest:
-    """mpi4py's Request on the virtual cluster."""
+    """mpi4py's Request on the virtual cluster.
 
-    def __init__(self, comm: Any, completion: Completion):
+    Until it is complete, the program must leave its buffer alone: MPI reads or writes it at any moment. So a copy is
+    kept and compared in the end (`watched`, the buffer's bytes), which catches every change in between.
+    """
+
+    def __init__(self, comm: Any, completion: Completion, watched: np.ndarray | None = None):
         self._comm, self._completion = comm, completion
+        self._watched, self._before = watched, None if watched is None else watched.copy()
+        comm._me.requests.add(self)
 
     def Wait(self, status=None) -> bool:
         """Wait until the request is complete."""
@@ -39,8 +48,7 @@ class VirtualRequest:
         comm, completion = self._comm, self._completion
         comm._enter(name, report.posted, completion)
         comm._engine.wait(comm._me, [completion])
-        self._completion = None
-        return comm._finish(completion, status)
+        return self._take(status)
 
     def _test(self, name: str, status: mpi.Status | None) -> tuple[bool, Any]:
         if self._completion is None:
@@ -52,8 +60,15 @@ class VirtualRequest:
         comm._engine.polled(comm._me, done)
         if not done:
             return False, None
-        self._completion = None
-        return True, comm._finish(completion, status)
+        return True, self._take(status)
+
+    def _take(self, status: mpi.Status | None) -> Any:
+        """The program learns that the request is complete."""
+        completion, self._completion = self._completion, None
+        self._comm._me.requests.discard(self)
+        if self._watched is not None and not np.array_equal(self._watched, self._before):
+            self._comm.refuse(BufferChanged, report.changed_cause(completion))
+        return self._comm._finish(completion, status)
 
     @staticmethod
     def Waitall(requests: Sequence[VirtualRequest], statuses=None) -> bool:
@@ -65,8 +80,7 @@ class VirtualRequest:
             comm._engine.wait(comm._me, [request._completion for request in active])
         for number, request in enumerate(requests):
             if request._completion is not None:
-                completion, request._completion = request._completion, None
-                request._comm._finish(completion, statuses[number] if statuses else None)
+                request._take(statuses[number] if statuses else None)
         return True
 
     @staticmethod
@@ -80,6 +94,5 @@ class VirtualRequest:
         comm._engine.wait(comm._me, [requests[number]._completion for number in active], any_one=True)
         known = [number for number in active if requests[number]._completion.done_at is not None]
         first = min(known, key=lambda number: requests[number]._completion.done_at)
-        completion, requests[first]._completion = requests[first]._completion, None
-        requests[first]._comm._finish(completion, status)
+        requests[first]._take(status)
         return first

@@ -33,7 +33,11 @@ BODIES = {  # what a rank does: (the student's code, what is seen, what the hint
     "exception": ("return 1 / 0", f"ZeroDivisionError: division by zero\n  answer.py, line {LINE}", "from its end"),
     "still a stub inside": ("if comm.rank:\n    raise NotImplementedError", "rank 1 raised Not", "not finished"),
     "recursion": ("return answer(comm, x)", "RecursionError", "calls itself"),
-    "deadlock": ("comm.Recv(x, source=0)", f"line {LINE}: comm.Recv(x, source=0)", "nobody is left to send"),
+    "deadlock": (
+        "comm.Recv(x, source=0)",
+        f"line {LINE}: comm.Recv(x, source=0)",
+        "all wait for a message from rank 0",
+    ),
     "one rank loops": (
         "if comm.rank:\n    while True:\n        pass\ncomm.Barrier()",
         "rank 1: answer.py",
@@ -44,7 +48,7 @@ BODIES = {  # what a rank does: (the student's code, what is seen, what the hint
     "catches everything": (
         "while True:\n    try:\n        comm.Recv(x, source=0)\n    except Exception:\n        pass",
         "deadlock",
-        "nobody is left to send",
+        "all wait for a message from rank 0",
     ),
 }
 
