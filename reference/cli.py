@@ -102,5 +102,5 @@ def alone_by_mistake(comm) -> None:
 
 
 def library() -> str:
-    """The first line of the MPI library's own version text."""
-    return " ".join(mpi.library_version().splitlines()[0].replace("Version:", "").split())
+    """Name and version of the MPI library: "MPICH 5.0.2"."""
+    return " ".join(mpi.library_version().splitlines()[0].partition(",")[0].replace("Version:", "").split())

@@ -1,9 +1,10 @@
 """Two worlds, one program: real ranks under mpirun, and the virtual cluster inside one process.
 
-from reference.worlds import launch, networks
+    from reference.worlds import launch, networks
+    run = launch(program, 64, x, network=networks.two_level(8))  # program(comm, x), once per rank
+    run = launch(program, 5, x, world="mpi")  # the same on 5 real ranks
 
-run = launch(program, 64, x, network=networks.two_level(8))  # program(comm, x), once per rank
-run = launch(program, 5, x, world="mpi")  # the same on 5 real ranks
+Both give back a Run, or raise one of the errors below.
 """
 
 from . import networks

@@ -19,10 +19,12 @@ import sys
 import threading
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from ctypes import c_long, py_object, pythonapi
 from functools import cache
 from heapq import heappop, heappush
+from math import inf
 from typing import Any
 
 from . import report
@@ -42,7 +44,8 @@ from .networks import Network
 from .timeline import Event, Timeline
 
 POLL_SECONDS = 1e-7  # what Test and Iprobe cost on the clock: polling is not free, and time must move on
-FRUITLESS_POLLS = 2000  # polls in a row, with nothing in flight and nobody else to run, that count as a deadlock
+PATIENCE = 0.01  # a rank that polls in vain looks again after this share of the time it has waited: less and less often
+FRUITLESS_POLLS = 10_000  # of all pollers, in a row, with nothing in flight and nobody else to run: a deadlock
 
 
 class Aborted(BaseException):
@@ -63,7 +66,7 @@ class Rank:
         self.result: Any = None
         self.error: BaseException | None = None
         self.bytes_sent = self.messages = self.polls = 0
-        self.polled_at = -1.0
+        self.polled_at = self.polling_since = -1.0
         self.calls: Counter = Counter()
 
     def resume(self, time: float) -> Rank:
@@ -73,12 +76,31 @@ class Rank:
 
 
 def _stay_on_one_core() -> None:
-    """Threads of which one runs at a time hand over twice as fast when they need not wake another core."""
+    """Threads of which one runs at a time hand over twice as fast when they need not wake another core.
+
+    This holds for the rank's own thread, and for what it starts: a subprocess of a rank runs on one core, too.
+    """
     if hasattr(os, "sched_setaffinity"):  # Linux
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
+
+
+@contextmanager
+def _torch_threads_kept() -> Iterator[None]:
+    """What ranks set for themselves, torch takes for the default of threads to come: set it back."""
+    torch = sys.modules.get("torch")
+    before = torch.get_num_threads() if torch else 0
+    try:
+        yield
+    finally:
+        if torch:
+            torch.set_num_threads(before)
+
+
+_one_launch = threading.Lock()  # ranks exchange the process's random generators, so one engine runs at a time
+_inside = threading.local()  # .rank is set in the threads of ranks: a launch from there runs in their turn
 
 
 class Engine:
@@ -97,8 +119,10 @@ class Engine:
         self.probes: dict[Any, list] = defaultdict(list)
         self.free: dict[Any, float] = defaultdict(float)  # port or link -> when it is free again
         self.horizon = 0.0  # the latest completion known so far
-        self._queue: list = []
-        self._number = self._live = 0
+        self._queue: list = []  # events: (time, rank, number, action)
+        self._polls: list = []  # the same, of ranks that only look whether something has happened
+        self._number = 0
+        self._ended = False
         self._doom: tuple[type[LaunchError], str] | None = None
         self._random = RandomStates(ranks)
         self._current = 0
@@ -107,25 +131,27 @@ class Engine:
 
     def run(self, programs: list[Callable[[], Any]], timeout: float) -> None:
         """Run one program a rank to the end; raise what went wrong."""
-        for rank, program in zip(self.ranks, programs, strict=True):
-            rank.thread = threading.Thread(target=self._live_as, args=(rank, program), daemon=True)
-            rank.thread.start()
-            self.post(0.0, rank.index, rank.resume)
-        with self._random.kept():
+        with nullcontext() if hasattr(_inside, "rank") else _one_launch, self._random.kept(), _torch_threads_kept():
             try:
+                for rank, program in zip(self.ranks, programs, strict=True):
+                    rank.thread = threading.Thread(target=self._live_as, args=(rank, program), daemon=True)
+                    rank.thread.start()
+                    self.post(0.0, rank.index, rank.resume)
                 self._hand_over(None)
-                if not self.over.wait(timeout):
+                if not self.over.wait(min(timeout, threading.TIMEOUT_MAX)):
                     self._time_out(timeout)
-            except KeyboardInterrupt:
-                self.abort(LaunchError("interrupted", report.roll_call(self)))
+            except BaseException as error:  # Ctrl-C, a signal handler's exception, no more threads to be had
+                self.abort(LaunchError(f"interrupted by {type(error).__name__}", report.roll_call(self)))
                 raise
             finally:
                 self._join()
+                self._ended = True
         if self.error is not None:
             raise self.error
 
     def _live_as(self, rank: Rank, program: Callable[[], Any]) -> None:
         """The life of a rank's thread."""
+        _inside.rank = rank.index
         _stay_on_one_core()
         rank.gate.acquire()
         try:
@@ -145,10 +171,9 @@ class Engine:
 
     def _hand_over(self, me: Rank | None) -> None:
         """Work off events in the order of time until one wakes a rank; let it run, and wait for one's own turn."""
-        queue = self._queue
-        while queue:
-            time, _, _, poll, action = heappop(queue)
-            self._live -= not poll
+        queue, polls = self._queue, self._polls
+        while queue or polls:
+            time, _, _, action = heappop(polls if not queue or (polls and polls[0] < queue[0]) else queue)
             try:
                 awake = action(time)
             except Exception as error:  # not the program's doing, and no reason to hang
@@ -187,7 +212,9 @@ class Engine:
             for kind, left in ((UnreceivedMessages, report.unreceived(self)), (RequestsLeft, report.left(self))):
                 if left and self.error is None:
                     self.error = kind(left, report.roll_call(self))
-        self._end(me)
+        self._end()
+        if me is not None and me.state == "waiting":
+            raise Aborted
 
     def doom(self, kind: type[LaunchError], cause: str) -> None:
         """The program is wrong, but let every rank go as far as it gets: then the report shows where that was."""
@@ -198,28 +225,25 @@ class Engine:
         """End the launch with `error`: no rank goes on."""
         if self.error is None:
             self.error = error
-        self._end(None)
+        self._end()
 
-    def _end(self, me: Rank | None) -> None:
+    def _end(self) -> None:
+        """Let every thread go: it finds `error` set, or has nothing left to do."""
         self.over.set()
         for rank in self.ranks:
-            if rank is not me and rank.gate.locked():
+            with suppress(RuntimeError):  # it is running, or was let go a moment ago
                 rank.gate.release()
-        if me is not None and me.state == "waiting":
-            raise Aborted
 
     def _time_out(self, timeout: float) -> None:
         running = self.ranks[self._current]
-        stack = report.stack_of(running)
-        cause = (
-            f"the launch took more than {timeout:g} s of real time; rank {running.index} is running and makes no "
-            f"MPI call that would let others run. Is there an endless loop? If not, give launch a larger timeout"
-        )
+        stack, cause = report.stack_of(running), report.time_out_cause(timeout, running, self._doom)
         self.abort(TimedOut(cause, report.roll_call(self), stack))
 
     def _join(self) -> None:
         """See every thread off; one that does not listen gets the exception from outside."""
         for rank in self.ranks:
+            if rank.thread is None or rank.thread.ident is None:
+                continue  # never started
             rank.thread.join(None if self.error is None else 0.05)
             for _ in range(100):
                 if not rank.thread.is_alive():
@@ -229,16 +253,22 @@ class Engine:
 
     # Calls of the running rank ---------------------------------------------------------------------------------
 
-    def check(self) -> None:
-        """The launch may have ended while this rank was computing."""
+    def check(self, me: Rank) -> None:
+        """Whether `me` may make a call: the launch may have ended while it was computing, or `me` is somebody else."""
+        if self._ended:
+            raise RuntimeError("the launch that this communicator belongs to has ended")
         if self.error is not None:
             raise Aborted
+        if self._current != me.index or me.state != "running":
+            raise RuntimeError(
+                f"rank {self._current} uses the communicator of rank {me.index}, or two threads of a rank use one at "
+                f"once. Is it in a global variable of a module? Ranks share those: pass it as an argument"
+            )
 
-    def post(self, time: float, rank: int, action: Callable[[float], Any], poll: bool = False) -> None:
+    def post(self, time: float, rank: int, action: Callable[[float], Any]) -> None:
         """Queue an event. Ties are broken by rank, then by order of posting."""
         self._number += 1
-        self._live += not poll
-        heappush(self._queue, (time, rank, self._number, poll, action))
+        heappush(self._queue, (time, rank, self._number, action))
 
     def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
         """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
@@ -259,21 +289,30 @@ class Engine:
         self._hand_over(me)
         me.state = "running"
 
-    def poll(self, me: Rank) -> None:
-        """Let everything happen that is earlier than this rank's clock; the poll itself takes a moment."""
+    def poll(self, me: Rank, known: float | None = None) -> None:
+        """Let everything happen that is earlier than this rank's clock; the poll itself takes a moment.
+
+        That moment grows with the time waited, but never goes past the next event or what is polled for (`known`).
+        """
         if me.clock != me.polled_at:  # it has done something else in between
-            me.polls = 0
-        me.polled_at = me.clock = me.clock + POLL_SECONDS
-        self.post(me.clock, me.index, me.resume, poll=True)
+            me.polls, me.polling_since = 0, me.clock
+        soonest = min(self._queue[0][0] if self._queue else inf, inf if known is None else known)
+        pause = min(PATIENCE * (me.clock - me.polling_since), soonest - me.clock)
+        me.polled_at = me.clock = me.clock + max(POLL_SECONDS, pause)
+        self._number += 1
+        heappush(self._polls, (me.clock, me.index, self._number, me.resume))
         self.stop(me)
 
     def polled(self, me: Rank, success: bool) -> None:
         """Count the polls in vain while nothing is in flight and only pollers are left: that is a deadlock too."""
-        if success or self._live or self.horizon > me.clock:
+        if success:
+            me.polled_at = -1.0
+        if success or self._queue or self.horizon > me.clock:
             me.polls = 0
             return
         me.polls += 1
-        if me.polls >= FRUITLESS_POLLS:
+        enough = FRUITLESS_POLLS / (len(self._polls) + 1)
+        if me.polls >= enough and all(self.ranks[rank].polls >= enough for _, rank, *_ in self._polls):
             me.state = "waiting"
             self.doom(Deadlock, report.polling_cause(me))
             self._finish(me)
@@ -303,7 +342,7 @@ class Engine:
         """Post a receive at `time`."""
         self.post(time, request.rank, lambda now: self._receive_event(now, request))
 
-    def _send_event(self, time: float, send: Request) -> Rank | None:
+    def _send_event(self, time: float, send: Request) -> None:
         if not send.synchronous:
             send.arrival = self._carry(time, send)
             send.complete(self, time)
@@ -311,23 +350,23 @@ class Engine:
         for number, receive in enumerate(self.receives[place]):
             if receive.accepts(send):
                 del self.receives[place][number]
-                return self._match(time, send, receive)
+                self._match(time, send, receive)
+                return
         self.sends[place].append(send)
         for probe in self.probes[place]:
             if probe.accepts(send):
                 self.probes[place].remove(probe)
                 probe.complete(self, time)
                 break
-        return None
 
-    def _receive_event(self, time: float, receive: Request) -> Rank | None:
+    def _receive_event(self, time: float, receive: Request) -> None:
         place = receive.context, receive.rank
         send = self.find(receive)
         if send is None:
             self.receives[place].append(receive)
-            return None
-        self.sends[place].remove(send)
-        return self._match(time, send, receive)
+        else:
+            self.sends[place].remove(send)
+            self._match(time, send, receive)
 
     def find(self, receive: Request) -> Request | None:
         """The first message that has been sent and that this receive (or probe) may take."""
@@ -356,7 +395,6 @@ class Engine:
         receive.complete(self, end)
         if send.done_at is None:
             send.complete(self, end)
-        return None
 
     def _carry(self, time: float, send: Request) -> float:
         return self.reserve(time, send.rank, send.peer, send.buffer.raw.size, send.group.name)

@@ -4,6 +4,9 @@ Processes have their own generators; threads share one. So at every change of ra
 legacy generator and of torch are exchanged. It must be quick, because ranks change some 50,000 times a second:
 NumPy can exchange its generator as an object, torch's state is a tensor, and the state of `random` is copied from
 memory (`random.getstate` would build 625 Python integers each time).
+
+One thing is lost: NumPy's legacy generator draws normal numbers in pairs and keeps one back, and that one is forgotten
+when ranks change. The course's own code uses explicit generators, to which all this does not apply.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ import numpy as np
 
 from .seeding import seed_rank
 
-_TWISTER = id(random._inst) + object.__basicsize__  # CPython's RandomObject: int index, then 624 words
-_TWISTER_SIZE = 4 + 624 * 4
+# The state of `random`, seen as memory: in CPython's RandomObject an int, the index, and 624 words follow the header.
+_TWISTER = (ctypes.c_char * (4 + 624 * 4)).from_address(id(random._inst) + object.__basicsize__)
 
 
 class RandomStates:
@@ -27,12 +30,13 @@ class RandomStates:
 
     def __init__(self, ranks: int):
         self._saved: list = [None] * ranks
+        self._generators: list = [None] * ranks  # kept alive: a rank that was given up may still be drawing
 
     def enter(self, rank: int) -> None:
         """Make the generators those of `rank`."""
         if self._saved[rank] is None:
-            np.random.set_bit_generator(np.random.MT19937())
-            random.gauss_next = None
+            self._generators[rank] = np.random.MT19937()
+            np.random.set_bit_generator(self._generators[rank])
             seed_rank(rank)
         else:
             self._load(self._saved[rank])
@@ -56,9 +60,8 @@ class RandomStates:
     @staticmethod
     def _save() -> tuple:
         torch = sys.modules.get("torch")
-        twister = ctypes.string_at(_TWISTER, _TWISTER_SIZE)
         return (
-            twister,
+            _TWISTER.raw,
             random._inst.gauss_next,
             np.random.get_bit_generator(),
             getattr(torch, "get_rng_state", lambda: None)(),
@@ -67,7 +70,7 @@ class RandomStates:
     @staticmethod
     def _load(state: tuple) -> None:
         twister, random._inst.gauss_next, numpy_generator, torch_state = state
-        ctypes.memmove(_TWISTER, twister, _TWISTER_SIZE)
+        _TWISTER.raw = twister
         np.random.set_bit_generator(numpy_generator)
         if torch_state is not None:
             sys.modules["torch"].set_rng_state(torch_state)

@@ -75,19 +75,19 @@ class PointToPoint:
         """Behind mpi.compute."""
         if seconds < 0:
             raise ValueError(f"a computation cannot take {seconds} s")
-        self._engine.check()
+        self._engine.check(self._me)
         self._me.clock = self._engine.computed(self._me, self._me.clock, seconds, reduced)
 
     def sleep(self, seconds: float) -> None:
         """Behind mpi.sleep."""
         if seconds < 0:
             raise ValueError(f"cannot sleep for {seconds} s")
-        self._engine.check()
+        self._engine.check(self._me)
         self._me.clock += seconds
 
     def _enter(self, name: str, describe: Callable[..., str] = report.plainly, *values: Any) -> None:
         """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""
-        self._engine.check()
+        self._engine.check(self._me)
         if self._freed:
             raise mpi.Exception(mpi.ERR_COMM)
         me, frame = self._me, sys._getframe(2)

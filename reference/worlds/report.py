@@ -226,6 +226,19 @@ def _all_receiving(engine: Any, waiting: list) -> str | None:
     return None
 
 
+def time_out_cause(timeout: float, running: Any, doom: tuple | None) -> str:
+    """Why a launch was not done in time: what the rank was doing that ran last."""
+    said = f"the launch took more than {timeout:g} s of real time; "
+    if doom is not None:
+        return said + f"it could not have ended well: {doom[1]}"
+    if running.call is not None and running.call.name.lower() in ("test", "iprobe"):
+        return said + f"rank {running.index} asks again and again in {running.call}: will it ever come?"
+    return said + (
+        f"rank {running.index} is running and makes no MPI call that would let others run. Is there an endless loop? "
+        f"If not, give launch a larger timeout"
+    )
+
+
 def polling_cause(me: Any) -> str:
     """Why polling ended."""
     return (

@@ -55,7 +55,7 @@ class VirtualRequest:
             return True, None
         comm, completion = self._comm, self._completion
         comm._enter(name, report.posted, completion)
-        comm._engine.poll(comm._me)
+        comm._engine.poll(comm._me, completion.done_at)
         done = completion.done_at is not None and completion.done_at <= comm._me.clock
         comm._engine.polled(comm._me, done)
         if not done:
