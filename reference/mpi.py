@@ -43,6 +43,7 @@ ERR_OP, ERR_RANK, ERR_RMA_RANGE, ERR_ROOT, ERR_TAG = (
 LOCK_EXCLUSIVE, LOCK_SHARED = MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED
 pickle = MPI.pickle  # what turns an object into the message of a lower-case call
 TAG_LIMIT = 2**29 - 1  # the largest tag that MPICH and Open MPI both take
+OWN_TAGS = range(2**28, 2**28 + 2**16)  # those of our own collectives (fresh_tag); programs leave them alone
 Comm, Intracomm, Cartcomm = MPI.Comm, MPI.Intracomm, MPI.Cartcomm
 Request, Exception, Datatype, Op, buffer = MPI.Request, MPI.Exception, MPI.Datatype, MPI.Op, MPI.buffer
 library_version = MPI.Get_library_version
@@ -72,8 +73,8 @@ class Status(MPI.Status):
 
     def Get_count(self, datatype: MPI.Datatype = MPI.BYTE) -> int:
         """Number of elements of `datatype` received, UNDEFINED if it is not a whole number."""
-        if self.nbytes is None:
-            return super().Get_count(datatype)
+        if self.nbytes is None:  # not from the virtual cluster
+            return super().Get_count(datatype) if MPI.Is_initialized() else 0
         whole, rest = divmod(self.nbytes, element_size(datatype))
         return UNDEFINED if rest else whole
 
@@ -101,8 +102,8 @@ def waitall(requests: Sequence, statuses: list[Status] | None = None) -> None:
     if len({type(request) for request in requests}) == 1:
         type(requests[0]).Waitall(requests, statuses)
     else:  # our own collectives beside MPI's messages
-        for request in requests:
-            request.Wait()
+        for number, request in enumerate(requests):
+            request.Wait(statuses[number] if statuses else None)
 
 
 def waitany(requests: Sequence, status: Status | None = None) -> int:
@@ -123,6 +124,24 @@ def win_allocate(comm, nbytes: int, disp_unit: int = 1):
 def wtime(comm) -> float:
     """The time in seconds on this rank's clock: virtual on the virtual cluster, MPI.Wtime on real ranks."""
     return MPI.Wtime() if isinstance(comm, MPI.Comm) else comm.wtime()
+
+
+def fresh_tag(comm) -> int:
+    """A tag for the next of our own collectives on this communicator, so that two under way cannot mix their messages.
+
+    All ranks must start these collectives in the same order, as with MPI's own. A receive with ANY_TAG on the same
+    communicator could take such a message: give it a tag, or a communicator of its own (Dup).
+    """
+    if not isinstance(comm, MPI.Comm):
+        return OWN_TAGS[comm.next_collective() % len(OWN_TAGS)]
+    if not _key:
+        _key.append(MPI.Comm.Create_keyval())
+    number = comm.Get_attr(_key[0]) or 0
+    comm.Set_attr(_key[0], number + 1)
+    return OWN_TAGS[number % len(OWN_TAGS)]
+
+
+_key: list[int] = []  # under which a real communicator keeps its count; made when first needed, for MPI must run
 
 
 def compute(comm, seconds: float = 0.0, *, reduced: int = 0) -> None:

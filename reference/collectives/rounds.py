@@ -22,8 +22,6 @@ import numpy as np
 from .. import mpi
 from .operations import combine
 
-TAG = 3  # messages of one pair of ranks arrive in order, so one tag is enough for all rounds
-
 
 class Round(NamedTuple):
     """One round of one rank (of all ranks at once if the fields are arrays).
@@ -73,10 +71,11 @@ def steps(comm, rounds, send: Blocks, recv: Blocks, op=mpi.SUM) -> Iterator[list
     Whoever drives this generator decides how to wait: `execute` blocks, a RoundsRequest
     tests, the virtual cluster's event loop advances it by itself.
     """
+    tag = mpi.fresh_tag(comm)  # one for all rounds: messages of a pair of ranks keep order
     for to, send_blocks, source, recv_blocks, combines in rounds:
         target = recv[recv_blocks]
         incoming = _empty_like(target) if combines else target
-        yield [comm.Irecv(incoming, source, TAG), comm.Isend(send[send_blocks], to, TAG)]
+        yield [comm.Irecv(incoming, source, tag), comm.Isend(send[send_blocks], to, tag)]
         if combines and source != mpi.PROC_NULL:
             combine(op, target, incoming)
             mpi.compute(comm, reduced=target.nbytes)
@@ -96,7 +95,9 @@ def start(comm, rounds, send: Blocks, recv: Blocks | None = None, op=mpi.SUM) ->
 class RoundsRequest:
     """A collective under way: `Test()` advances it as far as it goes, `Wait()` to its end.
 
-    Real MPI moves data inside MPI calls only: call `Test` now and then while you compute, or nothing overlaps.
+    Real MPI moves data inside MPI calls only: call `Test` now and then while you compute, or nothing overlaps. `Wait`
+    advances this collective alone: ranks with several under way wait for them in the same order, or with mpi.waitall,
+    which advances all of them.
     """
 
     def __init__(self, driver: Iterator[list]):
@@ -113,17 +114,28 @@ class RoundsRequest:
         done = [request.Test() for request in self._requests]  # test each: real MPI moves on only what is tested
         return all(done)
 
-    def Wait(self) -> None:
-        """Carry out what is left."""
+    def Wait(self, status=None) -> None:
+        """Carry out what is left. A collective has no status to tell."""
         while self._requests is not None:
             mpi.waitall(self._requests)
             self._requests = next(self._driver, None)
 
     @staticmethod
     def Waitall(requests: Sequence[RoundsRequest], statuses=None) -> None:
-        """Wait for each; what mpi.waitall calls."""
-        for request in requests:
-            request.Wait()
+        """Advance all of them, each as its messages come; what mpi.waitall calls."""
+        while under_way := [request for request in requests if request._requests is not None]:
+            messages = [(owner, message) for owner in under_way for message in owner._requests]
+            number = mpi.waitany([message for _, message in messages])
+            for owner in under_way if number == mpi.UNDEFINED else [messages[number][0]]:
+                owner.Test()
+
+    @staticmethod
+    def Waitany(requests: Sequence[RoundsRequest], status=None) -> int:
+        """Advance all in turn until one is complete, and return its index; what mpi.waitany calls."""
+        while True:
+            for number, request in enumerate(requests):
+                if request.Test():
+                    return number
 
 
 def _empty_like(array):

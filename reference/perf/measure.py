@@ -1,4 +1,4 @@
-"""Measuring a collective: everybody starts together, the slowest rank counts, and a median has a spread."""
+"""Measuring a collective: all start together (as far as a barrier can), the slowest counts, a median has a spread."""
 
 from __future__ import annotations
 

@@ -40,6 +40,9 @@ class Buffer(NamedTuple):
         return Buffer(self.raw[start * self.itemsize : stop * self.itemsize], self.dtype, self.itemsize)
 
 
+NOTHING = Buffer(np.empty(0, np.uint8), "u1", 1)
+
+
 @cache
 def element_type(dtype: Any) -> tuple[str, int]:
     """NumPy's code and size of a NumPy or torch dtype; KeyError for what MPI has no type for."""

@@ -53,6 +53,10 @@ class Agent:
         self.engine.receive(self.clock, request)
         return request
 
+    def next_collective(self) -> int:
+        """An agent carries out one collective, in a context of its own: any tag will do."""
+        return 0
+
     def compute(self, seconds: float = 0.0, reduced: int = 0) -> None:
         """Move the agent's clock on."""
         self.clock = self.engine.computed(self.me, self.clock, seconds, reduced)
@@ -252,7 +256,7 @@ def reduce_scatter_block(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
 
 
 def reduce_scatter(comm, sendbuf, recvbuf, recvcounts=None, op=mpi.SUM) -> Plan:
-    """Reduce_scatter(sendbuf, recvbuf, recvcounts, op)"""
+    """Reduce_scatter(sendbuf, recvbuf, recvcounts, op); without recvcounts the ranks first tell each other theirs."""
     recv = read(recvbuf, writable=True, ranks=comm.size)
     if recvcounts is None:
         recvcounts = _counts(recv, comm.size) if _in_place(sendbuf) else comm.meet("Reduce_scatter", recv.count)

@@ -121,9 +121,10 @@ class Communicator(PointToPoint):
         self._enter("Create_cart", report.plainly, f"dims={list(dims)}")
         if prod(dims) > self.size or min(dims, default=1) < 1:
             raise mpi.Exception(mpi.ERR_DIMS)
-        periods = [False] * len(dims) if periods is None else [bool(period) for period in periods]
+        if periods is None or isinstance(periods, bool):
+            periods = [bool(periods)] * len(dims)
         color = 0 if self.rank < prod(dims) else mpi.UNDEFINED
-        grid = tuple(dims), tuple(periods)
+        grid = list(dims), [bool(period) for period in periods]
         return self._split("Create_cart", color, self.rank, f"{self.name}.cart", CartCommunicator, *grid)
 
     def Free(self) -> None:
@@ -152,7 +153,7 @@ class NullCommunicator:
 class CartCommunicator(Communicator):
     """A communicator whose ranks form a grid."""
 
-    def __init__(self, engine: Engine, me: Rank, context: Context, dims: tuple[int, ...], periods: tuple[bool, ...]):
+    def __init__(self, engine: Engine, me: Rank, context: Context, dims: list[int], periods: list[bool]):
         super().__init__(engine, me, context)
         self.dims, self.periods = dims, periods
 
@@ -183,6 +184,9 @@ class CartCommunicator(Communicator):
     def Shift(self, direction: int, disp: int) -> tuple[int, int]:
         """(source, dest) of a shift by `disp` along a dimension; PROC_NULL beyond an edge."""
 
+        if not 0 <= direction < len(self.dims):
+            raise mpi.Exception(mpi.ERR_DIMS)
+
         def neighbour(step: int) -> int:
             coords = self.coords
             coords[direction] += step
@@ -199,7 +203,7 @@ class CartCommunicator(Communicator):
         color = 0
         for coord, extent in zip(fixed, (d for d, r in zip(self.dims, remain_dims, strict=True) if not r), strict=True):
             color = color * extent + coord
-        dims, periods = tuple(d for d, _ in kept), tuple(p for _, p in kept)
+        dims, periods = [d for d, _ in kept], [p for _, p in kept]
         return self._split("Sub", color, self.rank, f"{self.name}.sub({color})", CartCommunicator, dims, periods)
 
 

@@ -218,7 +218,9 @@ def _both(dest: int, sendtag: int, source: int, recvtag: int) -> str:
 
 
 def _size(buf: Any) -> int:
-    """Bytes of a buffer as mpi4py takes it."""
+    """Bytes of a buffer as mpi4py takes it; with PROC_NULL it may be None."""
+    if buf is None:
+        return 0
     return buf.nbytes if hasattr(buf, "nbytes") else read(buf).raw.size
 
 

@@ -45,6 +45,7 @@ from .timeline import Event, Timeline
 
 POLL_SECONDS = 1e-7  # what Test and Iprobe cost on the clock: polling is not free, and time must move on
 PATIENCE = 0.01  # a rank that polls in vain looks again after this share of the time it has waited: less and less often
+LONGEST_PAUSE = 1e-3  # seconds, if nothing at all is to be expected
 FRUITLESS_POLLS = 10_000  # of all pollers, in a row, with nothing in flight and nobody else to run: a deadlock
 
 
@@ -297,7 +298,8 @@ class Engine:
         if me.clock != me.polled_at:  # it has done something else in between
             me.polls, me.polling_since = 0, me.clock
         soonest = min(self._queue[0][0] if self._queue else inf, inf if known is None else known)
-        pause = min(PATIENCE * (me.clock - me.polling_since), soonest - me.clock)
+        longest = soonest - me.clock if soonest < inf else LONGEST_PAUSE
+        pause = min(PATIENCE * (me.clock - me.polling_since), longest)
         me.polled_at = me.clock = me.clock + max(POLL_SECONDS, pause)
         self._number += 1
         heappush(self._polls, (me.clock, me.index, self._number, me.resume))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,13 +42,16 @@ def launch(
     buffered  Send returns at once, as MPI may do for small messages; else it waits for the receive, as MPI may do too
     timeout   seconds of real time after which the launch is ended
 
-    The program, what it closes over and the arguments are copied for every rank (cloudpickle), and rank r starts with
-    the global random generators seeded with r. Modules, and what is global in them, are shared by virtual ranks.
+    The program, what it closes over and the arguments are copied for every rank (cloudpickle). Rank r starts with the
+    global random generators seeded with r (torch's too, if it is imported by then). Modules, and what is global in
+    them, are shared by virtual ranks.
 
     Raises ValueError for impossible arguments, and a LaunchError (errors.py) when the program does not end well.
     """
     if ranks < 1:
         raise ValueError(f"a launch needs at least 1 rank, got {ranks}")
+    if inspect.isgeneratorfunction(program):
+        raise ValueError(f"{program.__name__} is a generator (it has a `yield`): calling it would run nothing of it")
     if timeout <= 0:
         raise ValueError(f"timeout must be positive, got {timeout}")
     if world == "mpi":

@@ -28,7 +28,7 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True)
 class Level:
-    """One level of switches: `ranks` below one switch, the cost of staying below it, cables to the level above."""
+    """One level of switches: `ranks` below each (inf: all), alpha (s) and beta (s/byte) of its links, cables up."""
 
     ranks: float
     alpha: float
@@ -59,11 +59,12 @@ class Network:
         """The way from one rank to another. A message to oneself costs nothing."""
         if source == dest:
             return Route(0.0, 0.0)
-        links = []
+        links, alpha, beta = [], 0.0, 0.0
         for depth, level in enumerate(self.levels):
             here, there = source // level.ranks, dest // level.ranks
+            alpha, beta = max(alpha, level.alpha), max(beta, level.beta)  # the slowest link of the way decides
             if here == there:
-                return Route(level.alpha, level.beta, tuple(links))
+                return Route(alpha, beta, tuple(links))
             cable = dest % level.uplinks
             links += [(depth, "up", here, cable), (depth, "down", there, cable)]
         raise ValueError(f"ranks {source} and {dest} are not on one network: it holds {self.levels[-1].ranks} ranks")

@@ -8,9 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import mpi
 from . import report
-from .buffers import Buffer, read
+from .buffers import NOTHING, Buffer, read
 from .completion import Completion, Request
 from .context import Context
 from .engine import Engine, Rank
@@ -22,10 +24,19 @@ _PACKAGE = Path(__file__).parents[1]
 _MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi.py"))
 
 
+class NotOffered(NotImplementedError, AttributeError):
+    """A call that is lacking here; also what hasattr() wants to hear."""
+
+
 @cache
 def _is_machinery(filename: str) -> bool:
     """Whether a call from this file is not the program's own line."""
     return filename.startswith(_MACHINERY)
+
+
+def _read(buf: Any, peer: int, writable: bool = False) -> Buffer:
+    """The buffer of a message; for PROC_NULL there may be none."""
+    return NOTHING if buf is None and peer == mpi.PROC_NULL else read(buf, writable)
 
 
 class PointToPoint:
@@ -33,13 +44,14 @@ class PointToPoint:
 
     def __init__(self, engine: Engine, me: Rank, context: Context):
         self._engine, self._me, self._context = engine, me, context
-        self._collectives, self._freed = 0, False
+        self._collectives = self._own_collectives = 0
+        self._freed = False
         self.rank, self.size = context.rank_of[me.index], len(context.group)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise NotImplementedError(f"{name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
+        raise NotOffered(f"{name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
 
     def __bool__(self) -> bool:
         return not self._freed
@@ -84,6 +96,11 @@ class PointToPoint:
             raise ValueError(f"cannot sleep for {seconds} s")
         self._engine.check(self._me)
         self._me.clock += seconds
+
+    def next_collective(self) -> int:
+        """Behind mpi.fresh_tag: how many of our own collectives this rank has started here."""
+        self._own_collectives += 1
+        return self._own_collectives
 
     def _enter(self, name: str, describe: Callable[..., str] = report.plainly, *values: Any) -> None:
         """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""
@@ -180,15 +197,15 @@ class PointToPoint:
 
     def Send(self, buf, dest, tag=0):
         """Send; returns when the receive has taken it (at once with buffered=True)."""
-        self._send("Send", read(buf), dest, tag)
+        self._send("Send", _read(buf, dest), dest, tag)
 
     def Ssend(self, buf, dest, tag=0):
         """Send; returns when the receive has taken it, always."""
-        self._send("Ssend", read(buf), dest, tag, synchronous=True)
+        self._send("Ssend", _read(buf, dest), dest, tag, synchronous=True)
 
     def Recv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None):
         """Receive into `buf`."""
-        self._receive("Recv", read(buf, writable=True), source, tag, status)
+        self._receive("Recv", _read(buf, source, writable=True), source, tag, status)
 
     def Sendrecv(
         self,
@@ -201,20 +218,22 @@ class PointToPoint:
         status=None,
     ):
         """Send and receive at once: neither waits for the other."""
-        incoming = read(recvbuf, writable=True)
-        self._exchange("Sendrecv", read(sendbuf), dest, sendtag, incoming, source, recvtag, status)
+        incoming, outgoing = _read(recvbuf, source, writable=True), _read(sendbuf, dest)
+        if incoming.raw.size and np.may_share_memory(incoming.raw, outgoing.raw):
+            raise mpi.Exception(mpi.ERR_BUFFER)
+        self._exchange("Sendrecv", outgoing, dest, sendtag, incoming, source, recvtag, status)
 
     def Isend(self, buf, dest, tag=0) -> VirtualRequest:
         """Begin to send; `buf` must not change until the request is complete."""
-        return self._isend("Isend", read(buf), dest, tag)
+        return self._isend("Isend", _read(buf, dest), dest, tag)
 
     def Issend(self, buf, dest, tag=0) -> VirtualRequest:
         """Isend that is complete only when a receive has taken the message."""
-        return self._isend("Issend", read(buf), dest, tag, synchronous=True)
+        return self._isend("Issend", _read(buf, dest), dest, tag, synchronous=True)
 
     def Irecv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG) -> VirtualRequest:
         """Begin to receive; `buf` holds the message when the request is complete, and not before."""
-        return self._ireceive("Irecv", read(buf, writable=True), source, tag)
+        return self._ireceive("Irecv", _read(buf, source, writable=True), source, tag)
 
     def send(self, obj, dest, tag=0):
         """Send an object, pickled."""

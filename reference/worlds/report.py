@@ -197,7 +197,7 @@ def _all_sending(engine: Any, waiting: list) -> str | None:
     if any(send.call.name.lower() in ("send", "ssend") for send in sends):
         return (
             "every waiting rank is in a send to a rank that is not receiving. Send may wait until its message is "
-            "received: MPI may buffer it or not, and here it always waits. Use Sendrecv or Isend, or let some "
+            "received: MPI may buffer it or not, and here it waits. Use Sendrecv or Isend, or let some "
             "ranks receive first"
         )
     return (

@@ -199,3 +199,17 @@ def test_gloo_gives_the_same_sum(tmp_path):
         return torch.equal(x, by_ring)
 
     assert launch(program, 2, str(tmp_path / "store"), world="mpi", timeout=120).results == [True, True]
+
+
+@pytest.mark.parametrize("world", ["virtual", "mpi"])
+def test_two_rings_under_way_do_not_mix(world):
+    """Listed in another order on every other rank, beside a third one that blocks."""
+
+    def program(comm):
+        a, b, c = (np.full(6, value) for value in (1.0, 100.0, 10.0))
+        first, second = start_ring_allreduce(comm, a), start_ring_allreduce(comm, b)
+        ring_allreduce(comm, c)
+        mpi.waitall([first, second] if comm.rank % 2 else [second, first])
+        return a.tolist() + b.tolist() + c.tolist()
+
+    assert launch(program, 3, world=world).results == [[3.0] * 6 + [300.0] * 6 + [30.0] * 6] * 3
