@@ -32,6 +32,10 @@ def test_a_fat_tree_climbs_as_far_as_it_must():
     )  # the second cable to the core, because 5 is odd
 
 
+def test_the_slowest_link_of_the_way_decides():
+    assert networks.two_level(2, beta=1e-9, beta_out=1e-10).route(0, 2).beta == 1e-9
+
+
 def seconds(program, ranks, network):
     return launch(program, ranks, network=network).seconds
 
