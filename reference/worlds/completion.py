@@ -9,7 +9,7 @@ from .. import mpi
 
 
 class Completion:
-    """Something that will be complete at `done_at` (None: not known yet); `waiter` is told."""
+    """Something that will be complete at `done_at` seconds (None: not known yet); its `waiter` is told."""
 
     __slots__ = ("done_at", "waiter")
 
@@ -32,6 +32,8 @@ class Completion:
 class Request(Completion):
     """A send or a receive. Ranks (`rank` is its owner, `peer` the other side) are numbered as in the world.
 
+    `context` and `tag` say which receive a send can meet. A `blocking` receive's buffer is filled at the match: nobody
+    can look before it is complete. A send that is not `synchronous` is buffered, and in at `arrival` seconds.
     A receive whose `buffer` is None takes a message of any size, its pickled object, into `parcel`.
     """
 
@@ -60,7 +62,10 @@ class Request(Completion):
 
 
 class Waiter:
-    """Calls `wake` once all completions are known, at the latest of their times (or at the first, with `any_one`)."""
+    """Calls `wake` once all completions are known, at the latest of their times (or at the first, with `any_one`).
+
+    `missing` completions are not known yet; `latest` is the latest time so far; it is `over` once it has called.
+    """
 
     __slots__ = ("rank", "wake", "missing", "latest", "any_one", "over")
 

@@ -54,7 +54,11 @@ class Aborted(BaseException):
 
 
 class Rank:
-    """One virtual rank: its clock, its thread, and what it is doing."""
+    """One virtual rank: its clock (seconds), its thread, and what it is doing.
+
+    `state` is running, waiting, finished or failed. `call`, `group` and `where` tell the MPI call that it is in, or
+    made last. `polls` counts polls in vain, since `polling_since`; `polled_at` is its clock at the last one.
+    """
 
     def __init__(self, index: int, slow: float):
         self.index, self.slow = index, slow
@@ -119,7 +123,7 @@ class Engine:
         self.receives: dict[Any, list[Request]] = defaultdict(list)
         self.probes: dict[Any, list] = defaultdict(list)
         self.free: dict[Any, float] = defaultdict(float)  # port or link -> when it is free again
-        self.horizon = 0.0  # the latest completion known so far
+        self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
         self._queue: list = []  # events: (time, rank, number, action)
         self._polls: list = []  # the same, of ranks that only look whether something has happened
         self._number = 0

@@ -35,3 +35,11 @@ class Run:
     def ranks(self) -> int:
         """How many ranks ran."""
         return len(self.results)
+
+    @property
+    def bytes_by_group(self) -> dict[str, list[int]]:
+        """Bytes that each rank sent in each group, by the group's name: {"tp": [...], "dp": [...]}."""
+        sent: dict[str, list[int]] = {}
+        for event in self.timeline.of(kind="send"):
+            sent.setdefault(event.group, [0] * self.ranks)[event.rank] += event.nbytes
+        return sent

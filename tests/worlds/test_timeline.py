@@ -41,6 +41,19 @@ def test_sends_and_receives_are_two_sides_of_one_transfer(timeline):
     assert sends == receives and {send[-1] for send in sends} == {"dp"}
 
 
+def test_bytes_are_told_apart_by_group(world):
+    def two_groups(comm):
+        tp, dp = comm.Split(comm.rank // 2), comm.Split(comm.rank % 2)
+        tp.Set_name("tp")
+        dp.Set_name("dp")
+        ring_allreduce(tp, np.ones(100))
+        ring_allreduce(dp, np.ones(10))
+
+    run = launch(two_groups, 4, world=world)
+    assert run.bytes_by_group == {"tp": [800] * 4, "dp": [80] * 4}
+    assert run.bytes_sent == [880] * 4
+
+
 def test_the_picture_has_a_bar_for_every_event(timeline):
     ax = timeline.draw(label=lambda event: str(event.peer))
     bars = sorted((bar.get_x(), bar.get_width()) for bar in ax.patches)
