@@ -143,7 +143,7 @@ def waits_for_a_slow_peer(comm):
     [peer_looks_once_after_a_second, gives_up_after_a_while, looks_three_thousand_times, waits_for_a_slow_peer],
 )
 def test_polling_that_is_no_deadlock(program):
-    launch(program, 2, timeout=20)
+    assert launch(program, 2, timeout=20).results == [None, None]
 
 
 def test_a_poller_sees_a_message_at_most_a_hundredth_of_its_waiting_time_late():
