@@ -7,11 +7,11 @@ Prints each figure as the median of some runs with its quartiles, beside the aim
 
 from __future__ import annotations
 
-import statistics
 import time
 import tracemalloc
 
 import numpy as np
+from tabulate import tabulate
 from tqdm import tqdm
 
 from reference.collectives.evaluate import evaluate
@@ -93,10 +93,10 @@ def main() -> None:
     """Run all cases and print the table."""
     rows = []
     for name, case, repeat, aim in tqdm(CASES, leave=False):
-        values = sorted(case() for _ in range(repeat))
-        low, high = values[len(values) // 4], values[-1 - len(values) // 4]
-        rows.append(f"{name:<42} {statistics.median(values):>12,.1f}   [{low:,.1f} .. {high:,.1f}]   {aim}")
-    print(f"{'':<42} {'median':>12}   [quartiles]   aim", *rows, sep="\n")
+        values = [case() for _ in range(repeat)]
+        low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
+        rows.append([name, f"{median:,.1f}", f"{low:,.1f} .. {high:,.1f}", aim])
+    print(tabulate(rows, ["", "median", "quartiles", "aim"], disable_numparse=True, stralign="right"))
 
 
 if __name__ == "__main__":
