@@ -41,7 +41,7 @@ class Agent:
         if dest == mpi.PROC_NULL:
             return self._done()
         request = Request(self.me, self.group[dest], tag, self.context, buffer)
-        self.engine.send(self.clock, self.me, request)
+        self.engine.messages.send(self.clock, self.me, request)
         return request
 
     def Irecv(self, buf, source: int, tag: int = 0) -> Completion:
@@ -50,7 +50,7 @@ class Agent:
             return self._done()
         buffer = None if buf is None else read(buf, writable=True)
         request = Request(self.me, self.group[source], tag, self.context, buffer, blocking=True)
-        self.engine.receive(self.clock, request)
+        self.engine.messages.receive(self.clock, request)
         return request
 
     def next_collective(self) -> int:

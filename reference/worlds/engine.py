@@ -6,10 +6,8 @@ does it let go, and then the queue is worked off in the order of time, ties by r
 which runs on from there. So nothing is ever decided before everything earlier is known: a wildcard receive takes the
 message that was sent first on the clock, however the threads were scheduled, and every run is the same run.
 
-When a send meets its receive, the transfer reserves the sender's outgoing port, the receiver's incoming port and all
-links of its way: it starts when the last of them is free and holds them for alpha + n beta (networks.py). That moment
-fixes when both ends are complete, so the rest of the engine is bookkeeping: who waits for what, and what to report
-when the queue is empty although ranks are still waiting. That is a deadlock.
+What happens to messages is in matching.py, who waits for them in completion.py. The rest is here: whose turn it is, and
+what to report when the queue is empty although ranks are still waiting. That is a deadlock.
 """
 
 from __future__ import annotations
@@ -18,28 +16,26 @@ import os
 import sys
 import threading
 import traceback
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from ctypes import c_long, py_object, pythonapi
-from functools import cache
 from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
 from . import report
-from .completion import Completion, Request, Waiter
+from .completion import Completion, Waiter
 from .errors import (
     Deadlock,
     LaunchError,
     RankFailed,
     RequestsLeft,
     TimedOut,
-    Truncation,
-    TypeMismatch,
     UnreceivedMessages,
 )
 from .isolation import RandomStates
+from .matching import Matching
 from .networks import Network
 from .timeline import Event, Timeline
 
@@ -113,16 +109,12 @@ class Engine:
 
     def __init__(self, ranks: int, network: Network, slow: dict[int, float], buffered: bool):
         self.network, self.buffered = network, buffered
-        self._route = cache(network.route)  # a launch asks for the same few routes over and over
         self.ranks = [Rank(index, slow.get(index, 1.0)) for index in range(ranks)]
         self.timeline = Timeline()
         self.error: LaunchError | None = None
         self.over = threading.Event()
         self.contexts: dict[Any, Any] = {}  # communicator id -> what its members share (communicator.Context)
-        self.sends: dict[Any, list[Request]] = defaultdict(list)  # (context, dest) -> not matched yet, in order
-        self.receives: dict[Any, list[Request]] = defaultdict(list)
-        self.probes: dict[Any, list] = defaultdict(list)
-        self.free: dict[Any, float] = defaultdict(float)  # port or link -> when it is free again
+        self.messages = Matching(self)
         self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
         self._queue: list = []  # events: (time, rank, number, action)
         self._polls: list = []  # the same, of ranks that only look whether something has happened
@@ -330,91 +322,7 @@ class Engine:
             self.timeline.append(Event(me.index, "compute", start, start + seconds))
         return start + seconds
 
-    # Matching --------------------------------------------------------------------------------------------------
-
-    def send(self, time: float, rank: Rank, request: Request) -> None:
-        """Post a send at `time`; a buffered one is complete at once, its data copied away."""
-        self.count(rank, request.buffer.raw.size)
-        if not request.synchronous:
-            request.buffer = request.buffer._replace(raw=request.buffer.raw.copy())
-        self.post(time, rank.index, lambda now: self._send_event(now, request))
-
-    def count(self, rank: Rank, nbytes: int) -> None:
+    def count(self, rank: Any, nbytes: int) -> None:
         """Count a message that leaves `rank`."""
         rank.bytes_sent += nbytes
         rank.messages += 1
-
-    def receive(self, time: float, request: Request) -> None:
-        """Post a receive at `time`."""
-        self.post(time, request.rank, lambda now: self._receive_event(now, request))
-
-    def _send_event(self, time: float, send: Request) -> None:
-        if not send.synchronous:
-            send.arrival = self._carry(time, send)
-            send.complete(self, time)
-        place = send.context, send.peer
-        for number, receive in enumerate(self.receives[place]):
-            if receive.accepts(send):
-                del self.receives[place][number]
-                self._match(time, send, receive)
-                return
-        self.sends[place].append(send)
-        for probe in self.probes[place]:
-            if probe.accepts(send):
-                self.probes[place].remove(probe)
-                probe.complete(self, time)
-                break
-
-    def _receive_event(self, time: float, receive: Request) -> None:
-        place = receive.context, receive.rank
-        send = self.find(receive)
-        if send is None:
-            self.receives[place].append(receive)
-        else:
-            self.sends[place].remove(send)
-            self._match(time, send, receive)
-
-    def find(self, receive: Request) -> Request | None:
-        """The first message that has been sent and that this receive (or probe) may take."""
-        return next((send for send in self.sends[receive.context, receive.rank] if receive.accepts(send)), None)
-
-    def probe(self, time: float, probe: Request) -> None:
-        """The event of a blocking probe: complete now, or with the first message that fits."""
-        if self.find(probe):
-            probe.complete(self, time)
-        else:
-            self.probes[probe.context, probe.rank].append(probe)
-
-    def _match(self, time: float, send: Request, receive: Request) -> None:
-        sent, wanted = send.buffer, receive.buffer
-        if wanted is not None:
-            if sent.dtype != wanted.dtype and sent.raw.size:
-                return self.doom(TypeMismatch, report.type_cause(send, receive))
-            if sent.raw.size > wanted.raw.size:
-                return self.doom(Truncation, report.truncation_cause(send, receive))
-        end = self._carry(time, send) if send.arrival is None else max(time, send.arrival)
-        if receive.blocking and wanted is not None:
-            wanted.raw[: sent.raw.size] = sent.raw
-        else:
-            receive.parcel = sent.raw.copy() if send.synchronous else sent.raw
-        receive.status = (send.rank, send.tag, sent.raw.size)
-        receive.complete(self, end)
-        if send.done_at is None:
-            send.complete(self, end)
-
-    def _carry(self, time: float, send: Request) -> float:
-        return self.reserve(time, send.rank, send.peer, send.buffer.raw.size, send.group.name)
-
-    def reserve(self, time: float, source: int, dest: int, nbytes: int, group: str) -> float:
-        """Book the way of a message from `time` on, first come, first served; return when it has arrived."""
-        route = self._route(source, dest)
-        if source == dest:
-            return time
-        free, held = self.free, (("out", source), ("in", dest), *route.links)
-        start = max(time, max([free[thing] for thing in held]))
-        end = start + (route.alpha + nbytes * route.beta)
-        for thing in held:
-            free[thing] = end
-        self.timeline.append(Event(source, "send", start, end, dest, nbytes, group))
-        self.timeline.append(Event(dest, "recv", start, end, source, nbytes, group))
-        return end

@@ -133,7 +133,7 @@ class PointToPoint:
             return self._nothing()
         synchronous = synchronous or not self._engine.buffered
         request = Request(self._me, self._context.group[dest], tag, self._context.key, buffer, synchronous=synchronous)
-        self._engine.send(self._me.clock, self._me, request)
+        self._engine.messages.send(self._me.clock, self._me, request)
         return request
 
     def _filter(self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False) -> Request:
@@ -150,7 +150,7 @@ class PointToPoint:
         if source == mpi.PROC_NULL:
             return self._nothing()
         request = self._filter(buffer, source, tag, blocking)
-        self._engine.receive(self._me.clock, request)
+        self._engine.messages.receive(self._me.clock, request)
         return request
 
     def _nothing(self) -> Completion:
@@ -279,11 +279,11 @@ class PointToPoint:
             return True
         probe, engine = self._filter(None, source, tag), self._engine
         if wait:
-            engine.post(self._me.clock, self._me.index, lambda now: engine.probe(now, probe))
+            engine.post(self._me.clock, self._me.index, lambda now: engine.messages.probe(now, probe))
             engine.wait(self._me, [probe])
         else:
             engine.poll(self._me)
-        found = engine.find(probe)
+        found = engine.messages.find(probe)
         if not wait:
             engine.polled(self._me, found is not None)
         if found is not None and status is not None:

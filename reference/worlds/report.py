@@ -173,8 +173,8 @@ def _requests(engine: Any, ranks: list, table: dict) -> list:
 
 
 def _wrong_tag(engine: Any, waiting: list) -> str | None:
-    for receive in _requests(engine, waiting, engine.receives):
-        for send in engine.sends.get((receive.context, receive.rank), []):
+    for receive in _requests(engine, waiting, engine.messages.receives):
+        for send in engine.messages.sends.get((receive.context, receive.rank), []):
             if receive.peer in (send.rank, mpi.ANY_SOURCE):
                 return (
                     f"rank {receive.rank} waits for a message with tag {receive.tag} from rank {send.rank}, "
@@ -184,14 +184,16 @@ def _wrong_tag(engine: Any, waiting: list) -> str | None:
 
 
 def _left_early(engine: Any, waiting: list) -> str | None:
-    for request in _requests(engine, waiting, engine.receives) + _requests(engine, waiting, engine.sends):
+    for request in _requests(engine, waiting, engine.messages.receives) + _requests(
+        engine, waiting, engine.messages.sends
+    ):
         if request.peer >= 0 and engine.ranks[request.peer].state == "finished":
             return f"rank {request.rank} waits for rank {request.peer} in {request.call}, which has returned already"
     return None
 
 
 def _all_sending(engine: Any, waiting: list) -> str | None:
-    sends = _requests(engine, waiting, engine.sends)
+    sends = _requests(engine, waiting, engine.messages.sends)
     if {send.rank for send in sends} != {rank.index for rank in waiting}:
         return None
     if any(send.call.name.lower() in ("send", "ssend") for send in sends):
@@ -208,7 +210,7 @@ def _all_sending(engine: Any, waiting: list) -> str | None:
 
 def _one_source(engine: Any, waiting: list) -> str | None:
     """Ranks that all wait for one: often arguments in the wrong order."""
-    receives = _requests(engine, waiting, engine.receives)
+    receives = _requests(engine, waiting, engine.messages.receives)
     sources = {receive.peer for receive in receives}
     if len(receives) < 2 or len(sources) != 1 or min(sources) < 0:
         return None
@@ -220,7 +222,7 @@ def _one_source(engine: Any, waiting: list) -> str | None:
 
 
 def _all_receiving(engine: Any, waiting: list) -> str | None:
-    receives = _requests(engine, waiting, engine.receives)
+    receives = _requests(engine, waiting, engine.messages.receives)
     if {receive.rank for receive in receives} == {rank.index for rank in waiting}:
         return "every waiting rank is in a receive, and nobody is left to send: was a send forgotten, or put after it?"
     return None
@@ -265,8 +267,8 @@ def truncation_cause(send: Any, receive: Any) -> str:
 
 def unreceived(engine: Any) -> str:
     """What was left lying when the program ended; empty if nothing was."""
-    sends = [send for queue in engine.sends.values() for send in queue]
-    receives = [receive for queue in engine.receives.values() for receive in queue]
+    sends = [send for queue in engine.messages.sends.values() for send in queue]
+    receives = [receive for queue in engine.messages.receives.values() for receive in queue]
     lines = [
         f"rank {send.rank} sent {amount(send.buffer)} with tag {send.tag} to rank {send.peer}, which never received "
         f"it ({location(send.where)})"

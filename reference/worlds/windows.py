@@ -155,7 +155,7 @@ class VirtualWindow:
         engine.count(engine.ranks[source], nbytes)
 
         def begin(time: float) -> None:
-            engine.post(engine.reserve(time, source, dest, nbytes, comm.name), here, finish)
+            engine.post(engine.messages.reserve(time, source, dest, nbytes, comm.name), here, finish)
 
         def finish(time: float) -> None:
             arrive()
