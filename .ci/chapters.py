@@ -25,7 +25,7 @@ WORDS = {
     14: ("realtime",),
     15: ("inference",),
     16: ("graph",),
-    17: ("perf", "test_simulate"),
+    17: ("test_simulate",),
     18: ("case_studies",),
 }
 

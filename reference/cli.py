@@ -84,11 +84,20 @@ def main(run: Callable[[object, argparse.Namespace], int], parser: Parser, argv:
     except KeyboardInterrupt:
         if comm is None or comm.rank == 0:
             print(f"{parser.prog}: interrupted", file=sys.stderr, flush=True)
+        _leave_nothing()
         os._exit(130)  # at once and without MPI's own farewell: the others were interrupted too
     except Exception as error:
         print(f"{parser.prog}: rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        _leave_nothing()
         comm.Abort(1)
         raise
+
+
+def _leave_nothing() -> None:
+    """MPI that is ended by force does not remove its shared memory: do it, while we still know whose it is."""
+    from .worlds.processes import unlink_shared_memory
+
+    unlink_shared_memory([os.getpid()])
 
 
 def alone_by_mistake(comm) -> None:
