@@ -126,7 +126,7 @@ def _launch(told: dict) -> Finding:
     if kind == "Deadlock":
         hint = CROSSED if "partners do not fit" in told["text"] else _sentence(told["text"].partition(": ")[2])
         return Finding("\n".join(["deadlock: no rank can go on.", *lines]), hint)
-    if kind == "UnreceivedMessages":
+    if kind in ("UnreceivedMessages", "RequestsLeft"):  # the first one is enough
         told, lines = {"text": told["text"].partition("; ")[0]}, []
     return Finding("\n".join([_sentence(told["text"]), *lines]), UNFINISHED.get(kind, RAISED_OTHERWISE))
 

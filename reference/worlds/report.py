@@ -215,7 +215,7 @@ def _one_source(engine: Any, waiting: list) -> str | None:
     if len(receives) < 2 or len(sources) != 1 or min(sources) < 0:
         return None
     return (
-        f"{ranks_text(receive.rank for receive in receives)} all wait for a message from rank {sources.pop()}, in "
+        f"{ranks_text(receive.rank for receive in receives)} wait for a message from rank {sources.pop()}, in "
         f"{receives[0].call.name}. Is it meant to send to each of them? Else look at the order of the arguments: it is "
         f"Recv(buf, source, tag) and Sendrecv(sendbuf, dest, sendtag, recvbuf, source, recvtag)"
     )

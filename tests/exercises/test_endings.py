@@ -36,7 +36,7 @@ BODIES = {  # what a rank does: (the student's code, what is seen, what the hint
     "deadlock": (
         "comm.Recv(x, source=0)",
         f"line {LINE}: comm.Recv(x, source=0)",
-        "all wait for a message from rank 0",
+        "wait for a message from rank 0",
     ),
     "one rank loops": (
         "if comm.rank:\n    while True:\n        pass\ncomm.Barrier()",
@@ -48,7 +48,7 @@ BODIES = {  # what a rank does: (the student's code, what is seen, what the hint
     "catches everything": (
         "while True:\n    try:\n        comm.Recv(x, source=0)\n    except Exception:\n        pass",
         "deadlock",
-        "all wait for a message from rank 0",
+        "wait for a message from rank 0",
     ),
 }
 
