@@ -12,11 +12,6 @@ BLOCK_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00
 DARK = {"#0072B2"}  # the only one on which white is easier to read
 
 
-def blocks_sent(rounds: Callable[[int, int], Iterator[Round]], ranks: int) -> np.ndarray:
-    """Which block each rank sends in each round: integers of shape [ranks, rounds]. For one-block rounds."""
-    return np.array([[round.send[0] for round in rounds(rank, ranks)] for rank in range(ranks)])
-
-
 def contributions(rounds: Callable[[int, int], Iterator[Round]], ranks: int) -> np.ndarray:
     """How many ranks' data each rank's copy of each block holds, before round 0, 1, ... and at the end.
 

@@ -35,10 +35,6 @@ class Buffer(NamedTuple):
         """The same memory as an array of its element type (a view)."""
         return self.raw.view(self.dtype)
 
-    def elements(self, start: int, stop: int) -> Buffer:
-        """Elements start..stop-1 (a view)."""
-        return Buffer(self.raw[start * self.itemsize : stop * self.itemsize], self.dtype, self.itemsize)
-
 
 NOTHING = Buffer(np.empty(0, np.uint8), "u1", 1)
 
