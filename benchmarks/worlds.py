@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from reference.collectives.evaluate import evaluate
 from reference.collectives.ring import ring_allreduce_rounds
-from reference.worlds import launch
+from reference.worlds import launch, networks
 
 
 def neighbours(comm, steps):
@@ -74,7 +74,7 @@ def train_seconds(ranks: int, steps: int) -> float:
 def evaluate_seconds(ranks: int) -> float:
     """Real seconds to time a ring all-reduce for all ranks at once."""
     start = time.perf_counter()
-    evaluate(ring_allreduce_rounds, ranks, 10**7, 4, 5e-6, 2e-11)
+    evaluate(ring_allreduce_rounds, ranks, 10**7, 4, networks.uniform(5e-6, 2e-11))
     return time.perf_counter() - start
 
 

@@ -22,7 +22,7 @@ def contributions(rounds: Callable[[int, int], Iterator[Round]], ranks: int) -> 
     for number in range(len(lists[0])):
         before, after = held[-1], held[-1].copy()
         for rank in range(ranks):
-            _, _, source, (lo, hi), combine = lists[rank][number]
+            _, _, source, (lo, hi), combine, _ = lists[rank][number]
             after[rank, lo:hi] = before[source, lo:hi] + (before[rank, lo:hi] if combine else 0)
         held.append(after)
     return np.array(held)

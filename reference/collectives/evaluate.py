@@ -1,9 +1,12 @@
 """The time of a schedule for all ranks at once, without running it: 10,000 ranks in seconds.
 
 A generator of rounds called with `rank = arange(P)` yields arrays: one round of all ranks. Then a round of the
-virtual cluster is a few vector operations on the ranks' clocks: a transfer starts when both its ends have come to it,
-and a rank goes on when what it sends and what it receives have arrived. On a uniform network this is not an estimate
-but the same arithmetic as the engine's, and equal to it to the last bit.
+virtual cluster is a few vector operations on the ranks' clocks: a transfer starts when both its ends have come to it
+and their ports are free, and a rank goes on when what it sends and what it receives have arrived. On a uniform network
+this is not an estimate but the same arithmetic as the engine's, and equal to it to the last bit.
+
+On a network of several levels a message also holds the cables of its way. Messages of one round that share a cable
+follow each other, earliest first, as in the engine; there the order may differ where several are ready at one time.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import mpi
+from ..perf.networks import Network
 from .rounds import Round, block_bounds
 
 
@@ -29,31 +34,96 @@ class Evaluation(NamedTuple):
         return float(self.clocks.max())
 
 
+class _Group(NamedTuple):
+    """The state within a group of rounds that are posted together; arrays of shape [P], in seconds."""
+
+    posted: np.ndarray  # when each rank posted them
+    sent: np.ndarray  # when its outgoing port is free
+    received: np.ndarray  # when its incoming port is free
+    combined: np.ndarray  # when what has come is combined
+
+
 def evaluate(
-    rounds: Callable[[np.ndarray, int], Iterator[Round]],
+    rounds: Callable[..., Iterator[Round]],
     P: int,
     count: int,
     itemsize: int,
-    alpha: float,
-    beta: float,
-    gamma: float = 0.0,
+    network: Network,
+    blocks: int | None = None,
+    **options,
 ) -> Evaluation:
-    """Time the schedule `rounds(rank, ranks)` for P ranks on a uniform network; count elements of itemsize bytes.
+    """Time the schedule `rounds(rank, ranks, **options)` for P ranks; count elements of itemsize bytes in `blocks` blocks.
 
-    The schedule must be regular: in each of its rounds every rank sends to one rank and receives from one.
-    Raises ValueError if a round is not a permutation.
+    Every rank must yield the same number of rounds (with PROC_NULL where it has nothing to do).
+    Raises ValueError if in some round what a rank sends is not what its receiver expects.
     """
-    bounds = block_bounds(count, P) * itemsize
-    ranks = np.arange(P)
-    clocks, bytes_sent, messages = np.zeros(P), np.zeros(P, np.int64), 0
-    for to, (lo, hi), source, (first, last), combine in rounds(ranks, P):
-        if not np.array_equal(to[source], ranks):
-            raise ValueError("in some round a rank does not receive what another one sends to it")
-        outgoing = bounds[hi] - bounds[lo]
-        sent = np.maximum(clocks, clocks[to]) + (alpha + outgoing * beta)  # when what this rank sends has arrived
-        clocks = np.maximum(sent, sent[source])
-        if combine and gamma:
-            clocks = clocks + (bounds[last] - bounds[first]) * gamma
-        bytes_sent += outgoing
-        messages += 1
-    return Evaluation(clocks, bytes_sent, np.full(P, messages))
+    number = P if blocks is None else blocks
+    bounds = block_bounds(count, number) * itemsize
+    bounds = np.concatenate([bounds, bounds[1:] + bounds[-1]])  # a range may run past the last block
+    cables, ranks, zero = _Cables(network, P), np.arange(P), np.zeros(P)
+    bytes_sent, messages = np.zeros(P, np.int64), np.zeros(P, np.int64)
+    group = _Group(zero, zero, zero, zero)
+    for to, (lo, hi), source, (first, last), combine, wait in rounds(ranks, P, **options):
+        to, source, size, expected = np.broadcast_arrays(
+            to, source, bounds[hi] - bounds[lo], bounds[last] - bounds[first]
+        )
+        senders = np.flatnonzero(to != mpi.PROC_NULL)
+        receivers = to[senders]
+        size = size[senders]
+        _check(senders, receivers, size, source, expected)
+        start = np.maximum(group.posted[senders], group.posted[receivers])
+        start = np.maximum(start, np.maximum(group.sent[senders], group.received[receivers]))
+        arrival = cables.carry(senders, receivers, start, size)
+        sent, received, combined = group.sent.copy(), group.received.copy(), group.combined.copy()
+        sent[senders], received[receivers] = arrival, arrival
+        if combine:
+            behind = np.maximum(combined, np.maximum(received, sent) if wait else received)[receivers]
+            combined[receivers] = behind + size * network.gamma
+        bytes_sent[senders] += size
+        messages[senders] += 1
+        group = _Group(group.posted, sent, received, combined)
+        if wait:
+            done = np.maximum(np.maximum(sent, received), combined)
+            group = _Group(done, done, done, done)
+    return Evaluation(group.posted, bytes_sent, messages)
+
+
+def _check(senders, receivers, size, source, expected) -> None:
+    """Raise ValueError unless what is sent and what is expected fit together."""
+    awaited = np.flatnonzero(source != mpi.PROC_NULL)
+    if len(awaited) != len(receivers) or not np.array_equal(source[receivers], senders):
+        raise ValueError("in some round a rank does not receive what another one sends to it")
+    if not np.array_equal(expected[receivers], size):
+        raise ValueError("in some round a rank expects another number of bytes than are sent to it")
+
+
+class _Cables:
+    """The ways of a network for many messages at a time."""
+
+    def __init__(self, network: Network, P: int):
+        self.network, self.free = network, {}
+        if P > network.levels[-1].ranks:
+            raise ValueError(f"{P} ranks are not on one network: it holds {network.levels[-1].ranks}")
+
+    def carry(self, senders, receivers, start, size) -> np.ndarray:
+        """When each message has arrived that both ends and ports are ready for at `start`."""
+        alpha, beta, crosses = self._ways(senders, receivers)
+        arrival = start + (alpha + size * beta)
+        crossing = np.flatnonzero(crosses)
+        for i in crossing[np.argsort(start[crossing], kind="stable")]:
+            links = self.network.route(int(senders[i]), int(receivers[i])).links
+            begin = max(start[i], *(self.free.get(link, 0.0) for link in links))
+            arrival[i] = begin + (alpha[i] + size[i] * beta[i])
+            self.free |= dict.fromkeys(links, arrival[i])
+        return arrival
+
+    def _ways(self, senders, receivers):
+        """Latency, seconds per byte, and whether the message leaves its group on the lowest level."""
+        alpha, beta = np.zeros(len(senders)), np.zeros(len(senders))
+        apart, crosses = np.ones(len(senders), bool), np.zeros(len(senders), bool)
+        for depth, level in enumerate(self.network.levels):
+            alpha = np.where(apart, np.maximum(alpha, level.alpha), alpha)
+            beta = np.where(apart, np.maximum(beta, level.beta), beta)
+            crosses |= apart & (depth > 0)
+            apart &= senders // level.ranks != receivers // level.ranks
+        return alpha, beta, crosses

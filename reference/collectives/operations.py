@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 
@@ -22,13 +23,34 @@ OPERATIONS = {
 }
 
 
-def combine(op, into, other) -> None:
-    """into = into op other, elementwise and in place; both arrays of one shape, type and library.
+def combine(op, into, other, other_first: bool = False) -> None:
+    """into = into op other (other op into, if `other_first`), elementwise; arrays of one shape, type and library.
 
-    Raises NotImplementedError for an operation that is not in OPERATIONS.
+    op: one of OPERATIONS, or your own function of two arrays that returns a third of the same shape and type. It must
+    be associative and should be commutative: a schedule decides in which order it combines, and only what does not
+    depend on that order is the same for all schedules.
+    The elements are combined in their own type: bfloat16 sums are rounded to bfloat16 after every addition.
+    Raises NotImplementedError for an MPI operation that is not in OPERATIONS, TypeError for what is no operation, or
+    returns something else than such an array.
     """
-    library = np if isinstance(into, np.ndarray) else sys.modules["torch"]
-    getattr(library, _entry(op)[0])(into, other, out=into)
+    first, second = (other, into) if other_first else (into, other)
+    if isinstance(op, Callable) and not isinstance(op, mpi.Op):
+        into[...] = _checked(op(first, second), into, op)
+    else:
+        library = np if isinstance(into, np.ndarray) else sys.modules["torch"]
+        getattr(library, _entry(op)[0])(first, second, out=into)
+
+
+def _checked(result, into, op: Callable):
+    """What your own operation returned, if it can stand in the place of its operands."""
+    found = getattr(result, "shape", None), getattr(result, "dtype", type(result))
+    if found != (into.shape, into.dtype):
+        name = getattr(op, "__name__", repr(op))
+        raise TypeError(
+            f"{name} was given two arrays of shape {tuple(into.shape)} and type {into.dtype} and must return one of "
+            f"the same, not shape {found[0] and tuple(found[0])} and type {found[1]}"
+        )
+    return result
 
 
 def name(op) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import mpi
-from .rounds import Blocks, Round, RoundsRequest, execute, start
+from .rounds import Blocks, Round, RoundsRequest, execute, steps
 
 
 def ring_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:
@@ -73,4 +73,4 @@ def ring_allreduce(comm, x, op=mpi.SUM):
 
 def start_ring_allreduce(comm, x, op=mpi.SUM) -> RoundsRequest:
     """ring_allreduce that returns at once; x holds the result when the request is complete."""
-    return start(comm, ring_allreduce_rounds(comm.rank, comm.size), Blocks(x, comm.size), op=op)
+    return RoundsRequest(steps(comm, ring_allreduce_rounds(comm.rank, comm.size), Blocks(x, comm.size), op=op))

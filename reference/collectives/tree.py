@@ -1,38 +1,59 @@
-"""Binomial trees: broadcast and reduce in ceil(log2 P) rounds, for messages whose latency counts.
+"""Binomial trees: broadcast, reduce, scatter and gather in ceil(log2 P) rounds, for messages whose latency counts.
 
 Source    Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH" (2005).
 Idea      In every round each rank that has the message passes it on: 1, 2, 4, ... ranks have it. A reduction is the
-          same tree with time turned round.
-Time      ceil(log2 P) (alpha + n beta), for the reduction + n gamma in every round.
+          same tree with time turned round. A scatter hands on half of what is left, a gather is a scatter backwards.
+Time      broadcast ceil(log2 P) (alpha + n beta); reduce the same + n gamma in every round;
+          scatter, gather ceil(log2 P) alpha + about (P - 1) / P n beta                                       (cost.py)
+Left out  pipelining: cut into segments, a tree can do better for large messages (binary_tree.py, chain.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .. import mpi
-from .rounds import Round
+from .rounds import Round, backwards, choose, only
 
 
-def binomial_broadcast_rounds(rank: int, ranks: int, root: int = 0) -> Iterator[Round]:
-    """Rounds with distance 1, 2, 4, ...: who has the message sends it that far ahead."""
-    me, everything, nothing = (rank - root) % ranks, (0, ranks), (0, 0)
-    distance = 1
+def binomial_broadcast_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
+    """Rounds with distance 1, 2, 4, ...: who has the message sends it that far ahead. The array is one block."""
+    me, distance = (rank - root) % ranks, 1
     while distance < ranks:
-        if me < distance and me + distance < ranks:
-            yield Round((rank + distance) % ranks, everything, mpi.PROC_NULL, nothing)
-        elif distance <= me < 2 * distance:
-            yield Round(mpi.PROC_NULL, nothing, (rank - distance) % ranks, everything)
+        sends = (me < distance) & (me + distance < ranks)
+        receives = (distance <= me) & (me < 2 * distance)
+        ahead, behind = (rank + distance) % ranks, (rank - distance) % ranks
+        yield Round(only(sends, ahead), (0, 1), only(receives, behind), (0, 1))
         distance *= 2
 
 
-def binomial_reduce_rounds(rank: int, ranks: int, root: int = 0) -> Iterator[Round]:
+def binomial_reduce_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
     """The broadcast backwards: who received there sends here, and what comes is combined."""
-    for there in reversed(list(binomial_broadcast_rounds(rank, ranks, root))):
-        yield Round(there.source, there.recv, there.to, there.send, combine=True)
+    yield from backwards(binomial_broadcast_rounds(rank, ranks, root), combine=True)
 
 
-def tree_allreduce_rounds(rank: int, ranks: int) -> Iterator[Round]:
+def binomial_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:
     """Reduce to rank 0, then broadcast from there."""
     yield from binomial_reduce_rounds(rank, ranks)
     yield from binomial_broadcast_rounds(rank, ranks)
+
+
+def binomial_scatter_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
+    """The root sends half of all blocks to the rank half-way round, and both go on alike; rank r ends with block r.
+
+    On its way a rank also holds the blocks of those to which it passes them on.
+    """
+    me = (rank - root) % ranks
+    distance = 1 << max(ranks - 1, 0).bit_length()
+    while distance > 1:
+        distance //= 2
+        sends = (me % (2 * distance) == 0) & (me + distance < ranks)
+        receives = me % (2 * distance) == distance
+        ahead, behind = (rank + distance) % ranks, (rank - distance) % ranks
+        out = choose(me + 2 * distance < ranks, distance, ranks - me - distance)  # how many ranks are there to serve
+        come = choose(me + distance < ranks, distance, ranks - me)
+        yield Round(only(sends, ahead), (ahead, ahead + out), only(receives, behind), (rank, rank + come))
+
+
+def binomial_gather_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
+    """The scatter backwards: block r of rank r, ever more of them in a message, on their way to the root."""
+    yield from backwards(binomial_scatter_rounds(rank, ranks, root), combine=False)

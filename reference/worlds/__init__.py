@@ -7,7 +7,7 @@
 Both give back a Run, or raise one of the errors below.
 """
 
-from . import networks
+from ..perf import networks
 from .errors import (
     BufferChanged,
     CollectiveMismatch,

@@ -50,7 +50,7 @@ class Agent:
             return self._done()
         buffer = None if buf is None else read(buf, writable=True)
         request = Request(self.me, self.group[source], tag, self.context, buffer, blocking=True)
-        self.engine.messages.receive(self.clock, request)
+        self.engine.messages.receive(self.clock, self.me, request)
         return request
 
     def next_collective(self) -> int:
@@ -149,7 +149,7 @@ def bcast(comm, buf, root=0) -> Plan:
     """Bcast(buf, root)"""
     comm.check_root(root)
     buffer = read(buf, writable=comm.rank != root)
-    blocks = Blocks(buffer.raw, comm.size)
+    blocks = Blocks(buffer.raw, 1)
     rounds = tree.binomial_broadcast_rounds(comm.rank, comm.size, root)
     return _signature(buffer, root=root), lambda agent: steps(agent, rounds, blocks, blocks)
 
@@ -170,7 +170,7 @@ def reduce(comm, sendbuf, recvbuf, op=mpi.SUM, root=0) -> Plan:
     def work(agent):
         if send is not recv:
             recv.raw[:] = send.raw
-        blocks = Blocks(recv.typed(), comm.size)
+        blocks = Blocks(recv.typed(), 1)
         yield from steps(agent, tree.binomial_reduce_rounds(comm.rank, comm.size, root), blocks, blocks, op)
 
     return arguments, work
@@ -183,12 +183,13 @@ def allreduce(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
     if send is not recv:
         _same(send, recv, send.count, recv.count)
     arguments = _signature(recv, op=_reducible(recv, op))
-    rounds = ring.ring_allreduce_rounds if recv.count >= comm.size else tree.tree_allreduce_rounds
+    large = recv.count >= comm.size
+    rounds = ring.ring_allreduce_rounds if large else tree.binomial_allreduce_rounds
 
     def work(agent):
         if send is not recv:
             recv.raw[:] = send.raw
-        blocks = Blocks(recv.typed(), comm.size)
+        blocks = Blocks(recv.typed(), comm.size if large else 1)
         yield from steps(agent, rounds(comm.rank, comm.size), blocks, blocks, op)
 
     return arguments, work

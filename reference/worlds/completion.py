@@ -33,13 +33,14 @@ class Request(Completion):
     """A send or a receive. Ranks (`rank` is its owner, `peer` the other side) are numbered as in the world.
 
     `context` and `tag` say which receive a send can meet. A `blocking` receive's buffer is filled at the match: nobody
-    can look before it is complete. A send that is not `synchronous` is buffered, and in at `arrival` seconds.
+    can look before it is complete. A send that is not `synchronous` is buffered. Its transfer, once it has started, is in
+    at `arrival` seconds; `receive` is what it has been matched with.
     A receive whose `buffer` is None takes a message of any size, its pickled object, into `parcel`.
     """
 
     __slots__ = (
         "rank", "peer", "tag", "context", "buffer", "status", "call", "group", "where", "blocking", "synchronous",
-        "parcel", "arrival",
+        "parcel", "arrival", "receive",
     )  # fmt: skip
 
     def __init__(self, me: Any, peer, tag, context, buffer, blocking=False, synchronous=True):
@@ -47,7 +48,7 @@ class Request(Completion):
         self.rank, self.peer, self.tag, self.context, self.buffer = me.index, peer, tag, context, buffer
         self.call, self.group, self.where = me.call, me.group, me.where
         self.blocking, self.synchronous = blocking, synchronous
-        self.parcel = self.arrival = None
+        self.parcel = self.arrival = self.receive = None
         self.status = (mpi.ANY_SOURCE, mpi.ANY_TAG, 0)  # source (world rank), tag, bytes; set by the match
 
     def accepts(self, send: Request) -> bool:

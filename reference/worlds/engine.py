@@ -1,10 +1,11 @@
 """The engine of the virtual cluster: a discrete-event simulation that moves real data.
 
 Every rank is a thread, and exactly one of them runs at any moment. A rank has its own clock. Posting a message costs it
-nothing and never stops it: the post becomes an event (time, rank, number) in one queue. Only when a rank has to wait
-does it let go, and then the queue is worked off in the order of time, ties by rank, until an event wakes some rank,
-which runs on from there. So nothing is ever decided before everything earlier is known: a wildcard receive takes the
-message that was sent first on the clock, however the threads were scheduled, and every run is the same run.
+nothing and never stops it: the post becomes an event in one queue. Only when a rank has to wait does it let go, and
+then the queue is worked off in the order of time until an event wakes some rank, which runs on from there. Ties go in
+turns: of what is posted at one time, every rank's first message comes before anybody's second; within a turn, by rank.
+So nothing is ever decided before everything earlier is known: a wildcard receive takes the message that was sent first
+on the clock, however the threads were scheduled, and every run is the same run.
 
 What happens to messages is in matching.py, who waits for them in completion.py. The rest is here: whose turn it is, and
 what to report when the queue is empty although ranks are still waiting. That is a deadlock.
@@ -24,6 +25,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any
 
+from ..perf.networks import Network
 from . import report
 from .completion import Completion, Waiter
 from .errors import (
@@ -36,7 +38,6 @@ from .errors import (
 )
 from .isolation import RandomStates
 from .matching import Matching
-from .networks import Network
 from .timeline import Event, Timeline
 
 POLL_SECONDS = 1e-7  # what Test and Iprobe cost on the clock: polling is not free, and time must move on
@@ -67,8 +68,15 @@ class Rank:
         self.result: Any = None
         self.error: BaseException | None = None
         self.bytes_sent = self.messages = self.polls = 0
-        self.polled_at = self.polling_since = -1.0
+        self.polled_at = self.polling_since = self.posted_at = -1.0
+        self.posts = 0  # messages posted at the time `posted_at`
         self.calls: Counter = Counter()
+
+    def turn(self, time: float) -> int:
+        """The number of a message among those that this rank posts at one time: 0, 1, ..."""
+        self.posts = self.posts + 1 if time == self.posted_at else 0
+        self.posted_at = time
+        return self.posts
 
     def resume(self, time: float) -> Rank:
         """The event: run on, at `time` or later."""
@@ -116,7 +124,7 @@ class Engine:
         self.contexts: dict[Any, Any] = {}  # communicator id -> what its members share (communicator.Context)
         self.messages = Matching(self)
         self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
-        self._queue: list = []  # events: (time, rank, number, action)
+        self._queue: list = []  # events: (time, turn, rank, number, action)
         self._polls: list = []  # the same, of ranks that only look whether something has happened
         self._number = 0
         self._ended = False
@@ -170,7 +178,7 @@ class Engine:
         """Work off events in the order of time until one wakes a rank; let it run, and wait for one's own turn."""
         queue, polls = self._queue, self._polls
         while queue or polls:
-            time, _, _, action = heappop(polls if not queue or (polls and polls[0] < queue[0]) else queue)
+            time, *_, action = heappop(polls if not queue or (polls and polls[0] < queue[0]) else queue)
             try:
                 awake = action(time)
             except Exception as error:  # not the program's doing, and no reason to hang
@@ -262,10 +270,15 @@ class Engine:
                 f"once. Is it in a global variable of a module? Ranks share those: pass it as an argument"
             )
 
-    def post(self, time: float, rank: int, action: Callable[[float], Any]) -> None:
-        """Queue an event. Ties are broken by rank, then by order of posting."""
+    def post(self, time: float, rank: int, action: Callable[[float], Any], turn: int = 0) -> None:
+        """Queue an event. Ties are broken by turn, then by rank, then by order of posting."""
         self._number += 1
-        heappush(self._queue, (time, rank, self._number, action))
+        heappush(self._queue, (time, turn, rank, self._number, action))
+
+    def post_again(self, time: float, order: int, action: Callable[[float], Any]) -> None:
+        """Queue an event of somebody who has waited before: at its time it comes first, in the given order."""
+        self._number += 1
+        heappush(self._queue, (time, -1, order, self._number, action))
 
     def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
         """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
@@ -298,7 +311,7 @@ class Engine:
         pause = min(PATIENCE * (me.clock - me.polling_since), longest)
         me.polled_at = me.clock = me.clock + max(POLL_SECONDS, pause)
         self._number += 1
-        heappush(self._polls, (me.clock, me.index, self._number, me.resume))
+        heappush(self._polls, (me.clock, 0, me.index, self._number, me.resume))
         self.stop(me)
 
     def polled(self, me: Rank, success: bool) -> None:
@@ -310,7 +323,7 @@ class Engine:
             return
         me.polls += 1
         enough = FRUITLESS_POLLS / (len(self._polls) + 1)
-        if me.polls >= enough and all(self.ranks[rank].polls >= enough for _, rank, *_ in self._polls):
+        if me.polls >= enough and all(self.ranks[rank].polls >= enough for _, _, rank, *_ in self._polls):
             me.state = "waiting"
             self.doom(Deadlock, report.polling_cause(me))
             self._finish(me)

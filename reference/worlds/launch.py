@@ -9,9 +9,9 @@ from typing import Any
 
 import cloudpickle
 
+from ..perf.networks import Network, uniform
 from .communicator import Communicator, Context
 from .engine import Engine
-from .networks import Network, uniform
 from .real import run_on_job
 from .run import Run
 

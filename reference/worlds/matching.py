@@ -1,10 +1,10 @@
 """Messages on the virtual cluster: which receive gets which, and how long the transfer takes.
 
 A send and a receive that are posted become events; in the order of time each looks for its counterpart among those that
-wait, the earliest first, as MPI's rules of matching want it. When the two meet, the transfer reserves the sender's
-outgoing port, the receiver's incoming port and all links of its way: it starts when the last of them is free and holds
-them for alpha + n beta (networks.py). Nobody overtakes: who has reserved keeps his place. That moment fixes when both
-ends are complete.
+wait, the earliest first, as MPI's rules of matching want it. When the two have met, the transfer starts as soon as the
+sender's outgoing port, the receiver's incoming port and all links of its way are free, and holds them for
+alpha + n beta (networks.py). Among those that wait for one thing, the one that met first goes first; but nothing stands
+idle for a transfer that still waits for something else. When a transfer starts, both ends learn when it is complete.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Matching:
         self.receives: dict[Any, list[Request]] = defaultdict(list)
         self.probes: dict[Any, list[Request]] = defaultdict(list)
         self.free: dict[Any, float] = defaultdict(float)
+        self._transfers = 0
         self._route = cache(engine.network.route)  # a launch asks for the same few routes over and over
 
     def send(self, time: float, rank: Any, request: Request) -> None:
@@ -35,16 +36,16 @@ class Matching:
         self.engine.count(rank, request.buffer.raw.size)
         if not request.synchronous:
             request.buffer = request.buffer._replace(raw=request.buffer.raw.copy())
-        self.engine.post(time, rank.index, lambda now: self._send_event(now, request))
+        self.engine.post(time, rank.index, lambda now: self._send_event(now, request), rank.turn(time))
 
-    def receive(self, time: float, request: Request) -> None:
+    def receive(self, time: float, rank: Any, request: Request) -> None:
         """Post a receive at `time`."""
-        self.engine.post(time, request.rank, lambda now: self._receive_event(now, request))
+        self.engine.post(time, rank.index, lambda now: self._receive_event(now, request), rank.turn(time))
 
     def _send_event(self, time: float, send: Request) -> None:
         if not send.synchronous:
-            send.arrival = self._carry(time, send)
             send.complete(self.engine, time)
+            self._depart(time, send)
         place = send.context, send.peer
         for number, receive in enumerate(self.receives[place]):
             if receive.accepts(send):
@@ -85,25 +86,45 @@ class Matching:
                 return self.engine.doom(TypeMismatch, report.type_cause(send, receive))
             if sent.raw.size > wanted.raw.size:
                 return self.engine.doom(Truncation, report.truncation_cause(send, receive))
-        end = self._carry(time, send) if send.arrival is None else max(time, send.arrival)
         if receive.blocking and wanted is not None:
             wanted.raw[: sent.raw.size] = sent.raw
         else:
             receive.parcel = sent.raw.copy() if send.synchronous else sent.raw
         receive.status = (send.rank, send.tag, sent.raw.size)
-        receive.complete(self.engine, end)
-        if send.done_at is None:
-            send.complete(self.engine, end)
+        send.receive = receive
+        if send.synchronous:
+            self._depart(time, send)
+        elif send.arrival is not None:
+            receive.complete(self.engine, max(time, send.arrival))
 
-    def _carry(self, time: float, send: Request) -> float:
-        return self.reserve(time, send.rank, send.peer, send.buffer.raw.size, send.group.name)
+    def _depart(self, time: float, send: Request) -> None:
+        """Let a transfer begin now, or when its way is free; those that wait try again in the order of this call."""
+        self._transfers += 1
+        self._try(time, send, self._transfers)
+
+    def _try(self, time: float, send: Request, order: int) -> None:
+        free = self._free_at(send.rank, send.peer)
+        if free > time:
+            self.engine.post_again(free, order, lambda now: self._try(now, send, order))
+            return
+        send.arrival = self.reserve(time, send.rank, send.peer, send.buffer.raw.size, send.group.name)
+        if send.synchronous:
+            send.complete(self.engine, send.arrival)
+        if send.receive is not None:
+            send.receive.complete(self.engine, send.arrival)
+
+    def _free_at(self, source: int, dest: int) -> float:
+        """When the ports and links of a way are all free, as far as is known now."""
+        return max([self.free[thing] for thing in self._held(source, dest)], default=0.0)
+
+    def _held(self, source: int, dest: int) -> tuple:
+        return () if source == dest else (("out", source), ("in", dest), *self._route(source, dest).links)
 
     def reserve(self, time: float, source: int, dest: int, nbytes: int, group: str) -> float:
-        """Book the way of a message from `time` on, first come, first served; return when it has arrived."""
-        route = self._route(source, dest)
+        """Book the way of a message from `time` on, behind what has started already; return when it has arrived."""
         if source == dest:
             return time
-        free, held = self.free, (("out", source), ("in", dest), *route.links)
+        route, free, held = self._route(source, dest), self.free, self._held(source, dest)
         start = max(time, max([free[thing] for thing in held]))
         end = start + (route.alpha + nbytes * route.beta)
         for thing in held:

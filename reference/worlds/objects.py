@@ -37,12 +37,12 @@ def barrier(agent: Agent) -> Iterator[list]:
 def bcast(agent: Agent, obj: Any, root: int = 0) -> Iterator[list]:
     """bcast(obj, root): the root's object, on every rank."""
     buffer = pack(obj) if agent.rank == root else None
-    for to, _, source, _, _ in binomial_broadcast_rounds(agent.rank, agent.size, root):
+    for to, _, source, *_ in binomial_broadcast_rounds(agent.rank, agent.size, root):
         if source != mpi.PROC_NULL:
             request = agent.Irecv(None, source)
             yield [request]
             buffer = Buffer(request.parcel, "u1", 1)
-        else:
+        elif to != mpi.PROC_NULL:
             yield [agent.send(buffer, to)]
     return obj if agent.rank == root else unpack(buffer.raw)
 

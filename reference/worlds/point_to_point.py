@@ -150,7 +150,7 @@ class PointToPoint:
         if source == mpi.PROC_NULL:
             return self._nothing()
         request = self._filter(buffer, source, tag, blocking)
-        self._engine.messages.receive(self._me.clock, request)
+        self._engine.messages.receive(self._me.clock, self._me, request)
         return request
 
     def _nothing(self) -> Completion:

@@ -61,7 +61,7 @@ def test_time_is_the_closed_form_and_the_evaluation_of_all_ranks_at_once(ranks):
     for n in (0, 5, 4 * ranks + 3):
         run = launch(program, ranks, n, network=NETWORK)
         predicted = cost.ring_allreduce(ranks, n, 8, 3e-6, 2e-10, 7e-11)
-        at_once = evaluate(ring.ring_allreduce_rounds, ranks, n, 8, 3e-6, 2e-10, 7e-11)
+        at_once = evaluate(ring.ring_allreduce_rounds, ranks, n, 8, NETWORK)
         assert run.seconds == pytest.approx(predicted.seconds, rel=1e-12)
         assert run.seconds == at_once.seconds  # the same arithmetic, to the last bit
         assert run.bytes_sent == at_once.bytes_sent.tolist() and run.messages == at_once.messages.tolist()
@@ -75,11 +75,11 @@ def test_half_a_ring_costs_half():
         (ring.ring_reduce_scatter_rounds, cost.ring_reduce_scatter(8, 1000, 4, 3e-6, 2e-10, 7e-11)),
         (ring.ring_allgather_rounds, cost.ring_allgather(8, 1000, 4, 3e-6, 2e-10)),
     ):
-        assert evaluate(rounds, 8, 1000, 4, 3e-6, 2e-10, 7e-11).seconds == pytest.approx(half.seconds, rel=1e-12)
+        assert evaluate(rounds, 8, 1000, 4, NETWORK).seconds == pytest.approx(half.seconds, rel=1e-12)
 
 
 def test_thousands_of_ranks_are_the_closed_form():
-    at_once = evaluate(ring.ring_allreduce_rounds, 2000, 10**7 + 3, 4, 5e-6, 2e-11)
+    at_once = evaluate(ring.ring_allreduce_rounds, 2000, 10**7 + 3, 4, networks.uniform(5e-6, 2e-11))
     assert at_once.seconds == pytest.approx(cost.ring_allreduce(2000, 10**7 + 3, 4, 5e-6, 2e-11).seconds, rel=1e-9)
 
 
@@ -88,7 +88,7 @@ def test_evaluation_refuses_what_is_not_a_permutation():
         yield Round((rank + 1) % ranks, (rank, rank + 1), (rank + 1) % ranks, (rank, rank + 1))
 
     with pytest.raises(ValueError, match="does not receive"):
-        evaluate(broken, 5, 10, 8, 1e-6, 1e-9)
+        evaluate(broken, 5, 10, 8, NETWORK)
 
 
 @settings(max_examples=25, deadline=None)

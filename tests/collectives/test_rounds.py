@@ -74,15 +74,15 @@ def test_after_a_barrier_every_rank_has_heard_of_every_other(ranks):
 
 @pytest.mark.parametrize("ranks", MANY)
 def test_pairwise_exchange_moves_every_block_once(ranks):
-    moved = [(a, b, send, recv) for a, b, send, recv, _ in in_step(exchange.pairwise_alltoall_rounds, ranks)]
+    moved = [(a, b, send, recv) for a, b, send, recv, *_ in in_step(exchange.pairwise_alltoall_rounds, ranks)]
     assert sorted((a, b) for a, b, *_ in moved) == [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
     assert all(send == (b, b + 1) and recv == (a, a + 1) for a, b, send, recv in moved)
 
 
 @pytest.mark.parametrize("ranks", MANY)
 def test_scatter_and_gather_are_each_other_backwards(ranks):
-    out = sorted((a, b, send, recv) for a, b, send, recv, _ in in_step(exchange.linear_scatter_rounds, ranks, 0))
-    back = sorted((b, a, recv, send) for a, b, send, recv, _ in in_step(exchange.linear_gather_rounds, ranks, 0))
+    out = sorted((a, b, send, recv) for a, b, send, recv, *_ in in_step(exchange.linear_scatter_rounds, ranks, 0))
+    back = sorted((b, a, recv, send) for a, b, send, recv, *_ in in_step(exchange.linear_gather_rounds, ranks, 0))
     assert out == back and len(out) == ranks - 1
 
 

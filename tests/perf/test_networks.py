@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from reference.perf.networks import Level, Network, Route
 from reference.worlds import launch, networks
-from reference.worlds.networks import Level, Network, Route
 
 
 def test_a_uniform_network_has_no_links_to_meet_on():

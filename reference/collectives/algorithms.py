@@ -1,0 +1,231 @@
+"""Every collective by name: which schedules there are for it, and one function that carries out any of them.
+
+    allgather(comm, x, algorithm="bruck")            # carried out
+    request = allgather.start(comm, x)               # begun; request.Test() advances it, mpi.waitall([request]) ends it
+
+Buffers are NumPy arrays or torch tensors, contiguous, of any shape and length, the same on all ranks. They are changed
+in place: where a collective has one part a rank, part r is block r of the array, cut as numpy.array_split does it.
+All-reduce, which also chooses its algorithm, is in select.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from .. import mpi
+from . import binary_tree, bruck, chain, cost, direct, doubling, exchange, hierarchical, ring, tree
+from .rounds import Blocks, RoundsRequest, complete, steps
+
+
+def _one(ranks: int, **options) -> int:
+    return 1
+
+
+def _each(ranks: int, **options) -> int:
+    return ranks
+
+
+def _hierarchical_blocks(ranks: int, ranks_per_node: int, across: str = "ring") -> int:
+    return ranks_per_node * _leader_blocks(ranks, ranks_per_node, across)
+
+
+def _leader_blocks(ranks: int, ranks_per_node: int, across: str = "ring") -> int:
+    return hierarchical.ACROSS[across][1](hierarchical.nodes_of(ranks, ranks_per_node))
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A schedule, `rounds(rank, ranks, **options)`, and into how many blocks it cuts the array, `blocks(ranks, **options)`.
+
+    `cost(P, count, itemsize, alpha, beta, gamma, **options)` is its closed form (cost.py) on a uniform network.
+    """
+
+    rounds: Callable
+    blocks: Callable[..., int]
+    cost: Callable[..., cost.Cost]
+
+
+ALLREDUCE = {
+    "ring": Algorithm(ring.ring_allreduce_rounds, _each, cost.ring_allreduce),
+    "direct": Algorithm(direct.direct_allreduce_rounds, _each, cost.direct_allreduce),
+    "recursive doubling": Algorithm(
+        doubling.recursive_doubling_allreduce_rounds, _one, cost.recursive_doubling_allreduce
+    ),
+    "halving-doubling": Algorithm(
+        doubling.halving_doubling_allreduce_rounds,
+        lambda ranks: doubling.core(ranks),
+        cost.halving_doubling_allreduce,
+    ),
+    "binomial tree": Algorithm(tree.binomial_allreduce_rounds, _one, cost.binomial_allreduce),
+    "binary tree": Algorithm(
+        binary_tree.binary_tree_allreduce_rounds,
+        lambda ranks, segments=1: segments,
+        cost.binary_tree_allreduce,
+    ),
+    "double tree": Algorithm(
+        binary_tree.double_tree_allreduce_rounds,
+        lambda ranks, segments=1: 2 * segments,
+        cost.double_tree_allreduce,
+    ),
+    "hierarchical": Algorithm(
+        hierarchical.hierarchical_allreduce_rounds, _hierarchical_blocks, cost.hierarchical_allreduce
+    ),
+    "leader": Algorithm(hierarchical.leader_allreduce_rounds, _leader_blocks, cost.leader_allreduce),
+    "torus": Algorithm(hierarchical.torus_allreduce_rounds, _each, cost.torus_allreduce),
+    "x then y": Algorithm(hierarchical.x_then_y_allreduce_rounds, _each, cost.x_then_y_allreduce),
+}
+REDUCE_SCATTER = {
+    "ring": Algorithm(ring.ring_reduce_scatter_rounds, _each, cost.ring_reduce_scatter),
+    "direct": Algorithm(direct.direct_reduce_scatter_rounds, _each, cost.direct_reduce_scatter),
+    "recursive halving": Algorithm(
+        doubling.recursive_halving_reduce_scatter_rounds, _each, cost.recursive_halving_reduce_scatter
+    ),
+}
+ALLGATHER = {
+    "ring": Algorithm(ring.ring_allgather_rounds, _each, cost.ring_allgather),
+    "direct": Algorithm(direct.direct_allgather_rounds, _each, cost.ring_allgather),
+    "recursive doubling": Algorithm(
+        doubling.recursive_doubling_allgather_rounds, _each, cost.recursive_doubling_allgather
+    ),
+    "bruck": Algorithm(bruck.bruck_allgather_rounds, _each, cost.bruck_allgather),
+}
+BROADCAST = {
+    "binomial tree": Algorithm(tree.binomial_broadcast_rounds, _one, cost.binomial_broadcast),
+    "chain": Algorithm(chain.chain_broadcast_rounds, lambda ranks, segments=1: segments, cost.chain_broadcast),
+    "scatter-allgather": Algorithm(chain.scatter_allgather_broadcast_rounds, _each, cost.scatter_allgather_broadcast),
+}
+REDUCE = {"binomial tree": Algorithm(tree.binomial_reduce_rounds, _one, cost.binomial_reduce)}
+SCATTER = {"binomial tree": Algorithm(tree.binomial_scatter_rounds, _each, cost.binomial_scatter)}
+GATHER = {"binomial tree": Algorithm(tree.binomial_gather_rounds, _each, cost.binomial_scatter)}
+ALLTOALL = {
+    "pairwise": Algorithm(exchange.pairwise_alltoall_rounds, _each, cost.pairwise_alltoall),
+    "direct": Algorithm(direct.direct_alltoall_rounds, _each, cost.pairwise_alltoall),
+    "bruck": Algorithm(bruck.bruck_alltoall_rounds, _each, cost.bruck_alltoall),
+}
+BARRIER = {"dissemination": Algorithm(exchange.dissemination_barrier_rounds, _one, cost.dissemination_barrier)}
+
+
+def find(algorithms: dict[str, Algorithm], name: str) -> Algorithm:
+    """The algorithm of that name. Raises ValueError that lists the names there are."""
+    try:
+        return algorithms[name]
+    except KeyError:
+        raise ValueError(f"there is no algorithm {name!r} here; choose one of: {', '.join(algorithms)}") from None
+
+
+def collective(driver: Callable[..., Iterator[list]]) -> Callable:
+    """Make a function that carries out the collective, and its `.start`, which begins it and returns a RoundsRequest."""
+
+    @wraps(driver)
+    def carry_out(*arguments, **options) -> Any:
+        return complete(driver(*arguments, **options))
+
+    carry_out.start = lambda *arguments, **options: RoundsRequest(driver(*arguments, **options))
+    return carry_out
+
+
+def flat(x):
+    """A one-dimensional view of x. Raises TypeError for what is no array, ValueError if it is not contiguous."""
+    if isinstance(x, np.ndarray):
+        contiguous = x.flags.c_contiguous
+    elif hasattr(x, "is_contiguous"):
+        contiguous = x.is_contiguous()
+    else:
+        raise TypeError(f"a NumPy array or a torch tensor is wanted, not {type(x).__name__}")
+    if not contiguous:
+        raise ValueError(f"this array of shape {tuple(x.shape)} is not contiguous: make a contiguous copy of it first")
+    return x.reshape(-1)
+
+
+def _check_root(comm, root: int) -> None:
+    if not 0 <= root < comm.size:
+        raise ValueError(f"root is rank {root}, but there are ranks 0 to {comm.size - 1}")
+
+
+def _run(comm, algorithm: Algorithm, x, op=mpi.SUM, **options) -> Iterator[list]:
+    rounds = algorithm.rounds(comm.rank, comm.size, **options)
+    options.pop("root", None)
+    return steps(comm, rounds, Blocks(flat(x), algorithm.blocks(comm.size, **options)), op=op)
+
+
+def _own(comm, x):
+    return Blocks(flat(x), comm.size)[comm.rank, comm.rank + 1]
+
+
+@collective
+def barrier(comm, algorithm: str = "dissemination"):
+    """Return when every rank has called it."""
+    yield from _run(comm, find(BARRIER, algorithm), np.empty(0, np.uint8))
+
+
+@collective
+def broadcast(comm, x, root: int = 0, algorithm: str = "binomial tree", **options):
+    """Fill x on every rank with the root's, and return it. "chain" takes segments=S."""
+    _check_root(comm, root)
+    yield from _run(comm, find(BROADCAST, algorithm), x, root=root, **options)
+    return x
+
+
+@collective
+def reduce(comm, x, op=mpi.SUM, root: int = 0, algorithm: str = "binomial tree"):
+    """Combine x over the ranks into the root's x, and return it; on the other ranks x is scratch."""
+    _check_root(comm, root)
+    yield from _run(comm, find(REDUCE, algorithm), x, op, root=root)
+    return x
+
+
+@collective
+def scatter(comm, x, root: int = 0, algorithm: str = "binomial tree"):
+    """Give each rank its block of the root's x, and return it: a view of x, which is scratch otherwise."""
+    _check_root(comm, root)
+    yield from _run(comm, find(SCATTER, algorithm), x, root=root)
+    return _own(comm, x)
+
+
+@collective
+def gather(comm, x, root: int = 0, algorithm: str = "binomial tree"):
+    """Fill the root's x with every rank's block r of x, and return x, which is scratch on the other ranks."""
+    _check_root(comm, root)
+    yield from _run(comm, find(GATHER, algorithm), x, root=root)
+    return x
+
+
+@collective
+def allgather(comm, x, algorithm: str = "ring"):
+    """Fill x with every rank's block, and return it; on entry rank r has put its own into block r of P."""
+    yield from _run(comm, find(ALLGATHER, algorithm), x)
+    return x
+
+
+@collective
+def reduce_scatter(comm, x, op=mpi.SUM, algorithm: str = "ring"):
+    """Combine x over the ranks and return this rank's block of the result: a view of x, which is scratch otherwise."""
+    yield from _run(comm, find(REDUCE_SCATTER, algorithm), x, op)
+    return _own(comm, x)
+
+
+@collective
+def alltoall(comm, send, recv, algorithm: str = "pairwise"):
+    """Block q of `send` goes to rank q; block q of `recv`, which is returned, comes from rank q.
+
+    Raises ValueError if the arrays are not of one length, a multiple of P.
+    """
+    schedule, out, come = find(ALLTOALL, algorithm), flat(send), flat(recv)
+    if len(out) != len(come) or len(out) % comm.size:
+        raise ValueError(
+            f"{len(out)} elements to send and {len(come)} to receive: for {comm.size} ranks both must be the same "
+            f"multiple of {comm.size}"
+        )
+    if algorithm == "bruck":
+        yield from bruck.bruck_alltoall_steps(comm, out, come)
+    else:
+        source, target = Blocks(out, comm.size), Blocks(come, comm.size)
+        mine = comm.rank, comm.rank + 1
+        target[mine][:] = source[mine]
+        yield from steps(comm, schedule.rounds(comm.rank, comm.size), source, target)
+    return recv

@@ -1,0 +1,142 @@
+"""Pipelined binary trees: all-reduce with one tree, and with two at once in which nobody is idle.
+
+Paper     Sanders, Speck & Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (2009);
+          Jeaugey, "Massively scale your deep learning training with NCCL 2.4" (2019) uses their idea.
+Idea      Cut the array into S segments and let them follow each other up a binary tree, and down again. In one tree half
+          of the ranks are leaves that send once and never receive a contribution, while an inner rank receives twice. So
+          take a second tree in which leaves and inner ranks have changed places, and give each half of the array.
+Rounds    An inner rank has two children in one tree and none in the other, and at most one parent in each. Paint the
+          edges in two colours so that nobody sends, or receives, twice in one colour: even rounds belong to one colour,
+          odd ones to the other, and in every round a rank sends one segment and receives one.
+Time      with R(S) = h + 2 (S - 1) rounds each way, h about 2 log2 P, segments of n_S bytes:
+          at most 2 R(S) (alpha + n_S beta) + R(S) n_S gamma: near 4 n beta with one tree, 2 n beta with two (cost.py)
+Left out  beginning the way down before the way up has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import mpi
+from .rounds import Round, backwards, choose, only
+
+
+class Edges(NamedTuple):
+    """What every rank does in the rounds of one colour, on the way up: arrays of shape [P].
+
+    to, source       the parent to send to, the child to receive from; PROC_NULL for none
+    out, come        the trees (0 or 1) that these two edges belong to
+    sends, receives  the first round in which they are used; from then on in every second one
+    """
+
+    to: np.ndarray
+    out: np.ndarray
+    sends: np.ndarray
+    source: np.ndarray
+    come: np.ndarray
+    receives: np.ndarray
+
+
+def parent(place: int, ranks: int) -> int | None:
+    """The parent in the in-order binary tree: clear the lowest set bit and set the next one, if there is such a rank."""
+    if place == 0:
+        return None
+    bit = place & -place
+    above = (place ^ bit) | (bit << 1)
+    return above if above < ranks else place ^ bit
+
+
+def tree_parents(ranks: int, tree: int) -> list[int | None]:
+    """Every rank's parent in tree 0 or 1. Tree 1 is tree 0 mirrored, or shifted by one if P is odd: odd becomes even."""
+    place = [[r, ranks - 1 - r if ranks % 2 == 0 else (r - 1) % ranks][tree] for r in range(ranks)]
+    rank_at = {p: r for r, p in enumerate(place)}
+    return [rank_at.get(parent(p, ranks)) for p in place]
+
+
+@cache
+def paint(ranks: int, trees: int) -> tuple[tuple[Edges, Edges], int]:
+    """The edges of one or two trees by colour, and h, the rounds in which the first segment is everywhere."""
+    edges = [
+        (tree, child, up)
+        for tree in range(trees)
+        for child, up in enumerate(tree_parents(ranks, tree))
+        if up is not None
+    ]
+    colour, start = _colours(edges), _starts(edges, _colours(edges))
+    by_colour = []
+    for c in (0, 1):
+        to, source = np.full(ranks, mpi.PROC_NULL), np.full(ranks, mpi.PROC_NULL)
+        out, come, sends, receives = np.zeros((4, ranks), int)
+        for edge in edges:
+            tree, child, up = edge
+            if colour[edge] == c:
+                to[child], out[child], sends[child] = up, tree, start[edge]
+                source[up], come[up], receives[up] = child, tree, start[edge]
+        by_colour.append(Edges(to, out, sends, source, come, receives))
+    return tuple(by_colour), max(start.values(), default=-1) + 1
+
+
+def _colours(edges: list) -> dict:
+    """A colour for every edge, 0 or 1, that it shares neither with the other edge up of its child, nor down of its parent.
+
+    Every end has at most two edges, so they form paths and rings of even length: go along and alternate.
+    """
+    at: dict = {}
+    for edge in edges:
+        at.setdefault(("child", edge[1]), []).append(edge)
+        at.setdefault(("parent", edge[2]), []).append(edge)
+    colour: dict = {}
+    for first in edges:
+        way = [] if first in colour else [(first, 0)]
+        while way:
+            edge, c = way.pop()
+            colour[edge] = c
+            neighbours = at["child", edge[1]] + at["parent", edge[2]]
+            way += [(other, 1 - c) for other in neighbours if other not in colour]
+    return colour
+
+
+def _starts(edges: list, colour: dict) -> dict:
+    """The round in which each edge carries the first segment: one of its colour, after those from further down."""
+    below: dict = {}
+    for edge in edges:
+        below.setdefault((edge[0], edge[2]), []).append(edge)
+    start: dict = {}
+
+    def visit(edge) -> int:  # as deep as the tree, about log2 P
+        after = max((visit(other) for other in below.get((edge[0], edge[1]), [])), default=-1) + 1
+        start[edge] = after + (after - colour[edge]) % 2
+        return start[edge]
+
+    for edge in edges:
+        if edge not in start:
+            visit(edge)
+    return start
+
+
+def tree_reduce_rounds(rank, ranks: int, segments: int, trees: int) -> Iterator[Round]:
+    """The way up: h + 2 (S - 1) rounds in which segments flow to the roots. Blocks: S for each tree."""
+    colours, height = paint(ranks, trees)
+    for t in range(height + 2 * (segments - 1) if height else 0):
+        e = Edges(*(field[rank] for field in colours[t % 2]))
+        out, come = (t - e.sends) // 2, (t - e.receives) // 2
+        sends = (e.to != mpi.PROC_NULL) & (0 <= out) & (out < segments)
+        receives = (e.source != mpi.PROC_NULL) & (0 <= come) & (come < segments)
+        out = choose(sends, e.out * segments + out, 0)
+        come = choose(receives, e.come * segments + come, 0)
+        yield Round(only(sends, e.to), (out, out + 1), only(receives, e.source), (come, come + 1), combine=True)
+
+
+def binary_tree_allreduce_rounds(rank, ranks: int, segments: int = 1, trees: int = 1) -> Iterator[Round]:
+    """Up one tree and down again, in segments. Blocks: segments."""
+    yield from tree_reduce_rounds(rank, ranks, segments, trees)
+    yield from backwards(tree_reduce_rounds(rank, ranks, segments, trees), combine=False)
+
+
+def double_tree_allreduce_rounds(rank, ranks: int, segments: int = 1) -> Iterator[Round]:
+    """Half of the array goes up and down one tree, half the other, at the same time. Blocks: 2 * segments."""
+    yield from binary_tree_allreduce_rounds(rank, ranks, segments, trees=2)

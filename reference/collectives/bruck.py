@@ -1,0 +1,55 @@
+"""Bruck's allgather and all-to-all: ceil(log2 P) rounds for any number of ranks.
+
+Paper     Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms for all-to-all communications in multiport
+          message-passing systems" (1997).
+Idea      allgather   in round k pass on all blocks that you have, 1, 2, 4, ..., to the rank that many places behind
+          all-to-all  write the number of places that a block has to travel in binary; in round k all blocks whose bit k
+                      is set travel 2^k places at once, in one message
+Time      allgather   ceil(log2 P) alpha + (P - 1) n_P beta: as few bytes as the ring in far fewer rounds
+          all-to-all  ceil(log2 P) (alpha + about n / 2 beta): fewer rounds than P - 1, but each block travels often
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .rounds import Blocks, Round, steps
+
+
+def bruck_allgather_rounds(rank, ranks: int) -> Iterator[Round]:
+    """Rounds with distance 1, 2, 4, ...: rank r has the blocks r, r + 1, ... and asks the next for those after them."""
+    distance = 1
+    while distance < ranks:
+        blocks = min(distance, ranks - distance)
+        behind, ahead = (rank - distance) % ranks, (rank + distance) % ranks
+        yield Round(behind, (rank, rank + blocks), ahead, (ahead, ahead + blocks))
+        distance *= 2
+
+
+def bruck_alltoall_rounds(rank, ranks: int) -> Iterator[Round]:
+    """Rounds with distance 1, 2, 4, ..., each of one message: the packed blocks, 0, 1, ..., whose way has that bit."""
+    distance = 1
+    while distance < ranks:
+        blocks = (np.arange(ranks) & distance).astype(bool).sum().item()
+        yield Round((rank + distance) % ranks, (0, blocks), (rank - distance) % ranks, (0, blocks))
+        distance *= 2
+
+
+def bruck_alltoall_steps(comm, send, recv) -> Iterator[list]:
+    """All-to-all of arrays whose length is a multiple of P: pack, exchange, unpack in every round."""
+    P, r = comm.size, comm.rank
+    ways = [(r + way) % P for way in range(P)]
+    work = send.reshape(P, -1)[ways]  # row w: the block that has w places to go
+    for number, each in enumerate(bruck_alltoall_rounds(r, P)):
+        rows = [way for way in range(P) if way >> number & 1]
+        outgoing = work[rows].reshape(-1)
+        incoming = _like(outgoing)
+        yield from steps(comm, [each], Blocks(outgoing, len(rows)), Blocks(incoming, len(rows)))
+        work[rows] = incoming.reshape(len(rows), -1)
+    recv.reshape(P, -1)[[(r - way) % P for way in range(P)]] = work  # what came w places came from rank r - w
+
+
+def _like(array):
+    return np.empty_like(array) if isinstance(array, np.ndarray) else array.new_empty(array.shape)

@@ -1,0 +1,35 @@
+"""Broadcast of large messages: a pipelined chain, and a scatter followed by an allgather.
+
+Source    van de Geijn, "On global combine operations" (1994); Thakur, Rabenseifner & Gropp (2005), section 4.3.
+Idea      A binomial tree sends all n bytes ceil(log2 P) times in a row. A chain cuts them into S segments and
+          works like a bucket brigade: while a rank passes one segment on, it receives the next. Or: scatter the array, so
+          that every rank has one block, and let an allgather bring them together.
+Time      chain (P - 2 + S) (alpha + n_S beta), which nears n beta for large n
+          scatter-allgather (ceil(log2 P) + P - 1) alpha + about 2 (P - 1) / P n beta                          (cost.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .ring import ring_allgather_rounds
+from .rounds import Round, choose, only
+from .tree import binomial_scatter_rounds
+
+
+def chain_broadcast_rounds(rank, ranks: int, root: int = 0, segments: int = 1) -> Iterator[Round]:
+    """P - 2 + S rounds; in round t the rank at place m passes on segment t - m and receives the one after it."""
+    me = (rank - root) % ranks
+    for t in range(ranks - 2 + segments if ranks > 1 else 0):
+        out, come = t - me, t - me + 1
+        sends = (me < ranks - 1) & (0 <= out) & (out < segments)
+        receives = (me > 0) & (0 <= come) & (come < segments)
+        out, come = choose(sends, out, 0), choose(receives, come, 0)
+        ahead, behind = (rank + 1) % ranks, (rank - 1) % ranks
+        yield Round(only(sends, ahead), (out, out + 1), only(receives, behind), (come, come + 1))
+
+
+def scatter_allgather_broadcast_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
+    """A binomial scatter, so that rank r has block r, then a ring allgather."""
+    yield from binomial_scatter_rounds(rank, ranks, root)
+    yield from ring_allgather_rounds(rank, ranks)

@@ -1,0 +1,129 @@
+"""Recursive doubling and halving: log2 P rounds between partners whose numbers differ in one bit.
+
+Source    Rabenseifner, "Optimization of collective reduction operations" (2004); Thakur, Rabenseifner & Gropp (2005).
+Idea      doubling  in round k exchange everything you have with rank XOR 2^k: what you know doubles
+          halving   exchange halves instead, keep combining what remains yours: it halves
+          halving-doubling (Rabenseifner): a reduce-scatter by halving, an allgather by doubling
+Fold      If P is no power of two, the first pairs of neighbours act as one: the odd one of a pair hands its array to the
+          even one, looks on, and is told the result.
+Time      recursive doubling ceil(log2 P) (alpha + n beta + n gamma)            best for small messages
+          halving-doubling   2 log2 P alpha + 2 (P - 1) / P n beta + (P - 1) / P n gamma: both lower bounds at once
+                             for a power of two; with a fold one more n beta + n gamma and two alpha       (cost.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from .rounds import Round, choose, only
+
+
+class Fold(NamedTuple):
+    """How P ranks act as `core`, the largest power of two that is not more than P (fields of one rank, or of all).
+
+    extra     pairs of neighbours that act as one: ranks 0 and 1, 2 and 3, ...
+    paired    whether the rank is in such a pair; spare: whether it is the one of the two that looks on
+    place     the rank's (or its pair's) number among the core
+    """
+
+    core: int
+    extra: int
+    paired: Any
+    spare: Any
+    place: Any
+
+    @property
+    def acts(self):
+        """Whether the rank takes part between the fold in and the fold out."""
+        return self.spare ^ True
+
+    def first(self, place):
+        """The first rank at a place of the core; also the first of its blocks, if there is one block a rank."""
+        return place + choose(place < self.extra, place, self.extra)
+
+
+def core(ranks: int) -> int:
+    """The largest power of two that is not more than `ranks`."""
+    return 1 << (ranks.bit_length() - 1)
+
+
+def fold(rank, ranks: int) -> Fold:
+    """The fold of `ranks` ranks, as seen by `rank`."""
+    extra = ranks - core(ranks)
+    paired = rank < 2 * extra
+    return Fold(core(ranks), extra, paired, paired & (rank % 2 == 1), choose(paired, rank // 2, rank - extra))
+
+
+def _in(rank, f: Fold, send: tuple, recv: tuple, combine: bool) -> Iterator[Round]:
+    """The spare ranks hand their blocks to their neighbours."""
+    if f.extra:
+        gives, takes = only(f.spare, rank - 1), only(f.paired & (rank % 2 == 0), rank + 1)
+        yield Round(gives, send, takes, recv, combine)
+
+
+def _out(rank, f: Fold, send: tuple, recv: tuple) -> Iterator[Round]:
+    """The spare ranks are told the result."""
+    if f.extra:
+        tells, hears = only(f.paired & (rank % 2 == 0), rank + 1), only(f.spare, rank - 1)
+        yield Round(tells, send, hears, recv)
+
+
+def _halving(f: Fold, start: Callable) -> Iterator[Round]:
+    """Combine halves, until place m has the blocks from start(m) to start(m + 1)."""
+    distance = f.core // 2
+    while distance:
+        mine = f.place & -distance
+        other = mine ^ distance
+        peer = only(f.acts, f.first(f.place ^ distance))
+        theirs, ours = (start(other), start(other + distance)), (start(mine), start(mine + distance))
+        yield Round(peer, theirs, peer, ours, combine=True)
+        distance //= 2
+
+
+def _doubling(f: Fold, start: Callable) -> Iterator[Round]:
+    """Exchange all one has, beginning with the blocks from start(m) to start(m + 1) at place m, until all have all."""
+    distance = 1
+    while distance < f.core:
+        mine = f.place & -distance
+        other = mine ^ distance
+        peer = only(f.acts, f.first(f.place ^ distance))
+        yield Round(peer, (start(mine), start(mine + distance)), peer, (start(other), start(other + distance)))
+        distance *= 2
+
+
+def recursive_doubling_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:
+    """log2 P exchanges of the whole array, which is one block; a fold in and out if P is no power of two."""
+    f, everything, distance = fold(rank, ranks), (0, 1), 1
+    yield from _in(rank, f, everything, everything, combine=True)
+    while distance < f.core:
+        peer = only(f.acts, f.first(f.place ^ distance))
+        yield Round(peer, everything, peer, everything, combine=True)
+        distance *= 2
+    yield from _out(rank, f, everything, everything)
+
+
+def halving_doubling_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:
+    """Rabenseifner's all-reduce: halving, then doubling, on as many blocks as the fold's core has ranks."""
+    f = fold(rank, ranks)
+    everything = (0, f.core)
+    yield from _in(rank, f, everything, everything, combine=True)
+    yield from _halving(f, lambda place: place)
+    yield from _doubling(f, lambda place: place)
+    yield from _out(rank, f, everything, everything)
+
+
+def recursive_halving_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:
+    """Halving on P blocks; in the end block r, combined over all ranks, is at rank r."""
+    f = fold(rank, ranks)
+    yield from _in(rank, f, (0, ranks), (0, ranks), combine=True)
+    yield from _halving(f, f.first)
+    yield from _out(rank, f, (rank + 1, rank + 2), (rank, rank + 1))
+
+
+def recursive_doubling_allgather_rounds(rank, ranks: int) -> Iterator[Round]:
+    """Doubling on P blocks; in the end block r, which only rank r had, is everywhere."""
+    f = fold(rank, ranks)
+    yield from _in(rank, f, (rank, rank + 1), (rank + 1, rank + 2), combine=False)
+    yield from _doubling(f, f.first)
+    yield from _out(rank, f, (0, ranks), (0, ranks))
