@@ -132,16 +132,23 @@ def fresh_tag(comm) -> int:
     All ranks must start these collectives in the same order, as with MPI's own. A receive with ANY_TAG on the same
     communicator could take such a message: give it a tag, or a communicator of its own (Dup).
     """
-    if not isinstance(comm, MPI.Comm):
-        return OWN_TAGS[comm.next_collective() % len(OWN_TAGS)]
-    if not _key:
-        _key.append(MPI.Comm.Create_keyval())
-    number = comm.Get_attr(_key[0]) or 0
-    comm.Set_attr(_key[0], number + 1)
+    own = kept(comm)
+    number = own["tags"] = own.get("tags", -1) + 1
     return OWN_TAGS[number % len(OWN_TAGS)]
 
 
-_key: list[int] = []  # under which a real communicator keeps its count; made when first needed, for MPI must run
+def kept(comm) -> dict:
+    """What this rank keeps with a communicator for as long as that lives; a copy (Dup) begins with nothing."""
+    if not isinstance(comm, MPI.Comm):
+        return comm.kept
+    if not _key:
+        _key.append(MPI.Comm.Create_keyval())
+    if (own := comm.Get_attr(_key[0])) is None:
+        comm.Set_attr(_key[0], own := {})
+    return own
+
+
+_key: list[int] = []  # under which a real communicator keeps them; made when first needed, for MPI must run
 
 
 def compute(comm, seconds: float = 0.0, *, reduced: int = 0) -> None:

@@ -124,8 +124,8 @@ def tree_reduce_rounds(rank, ranks: int, segments: int, trees: int) -> Iterator[
     for t in range(height + 2 * (segments - 1) if height else 0):
         e = Edges(*(field[rank] for field in colours[t % 2]))
         out, come = (t - e.sends) // 2, (t - e.receives) // 2
-        sends = (e.to != mpi.PROC_NULL) & (0 <= out) & (out < segments)
-        receives = (e.source != mpi.PROC_NULL) & (0 <= come) & (come < segments)
+        sends = (e.to != mpi.PROC_NULL) & (out >= 0) & (out < segments)
+        receives = (e.source != mpi.PROC_NULL) & (come >= 0) & (come < segments)
         out = choose(sends, e.out * segments + out, 0)
         come = choose(receives, e.come * segments + come, 0)
         yield Round(only(sends, e.to), (out, out + 1), only(receives, e.source), (come, come + 1), combine=True)

@@ -22,8 +22,8 @@ def chain_broadcast_rounds(rank, ranks: int, root: int = 0, segments: int = 1) -
     me = (rank - root) % ranks
     for t in range(ranks - 2 + segments if ranks > 1 else 0):
         out, come = t - me, t - me + 1
-        sends = (me < ranks - 1) & (0 <= out) & (out < segments)
-        receives = (me > 0) & (0 <= come) & (come < segments)
+        sends = (me < ranks - 1) & (out >= 0) & (out < segments)
+        receives = (me > 0) & (come >= 0) & (come < segments)
         out, come = choose(sends, out, 0), choose(receives, come, 0)
         ahead, behind = (rank + 1) % ranks, (rank - 1) % ranks
         yield Round(only(sends, ahead), (out, out + 1), only(receives, behind), (come, come + 1))

@@ -16,6 +16,7 @@ from math import sqrt
 
 import numpy as np
 
+from . import hierarchical
 from .binary_tree import paint
 from .doubling import core
 from .hierarchical import nodes_of
@@ -70,7 +71,7 @@ def _bytes(blocks: int, count: int, itemsize: int, lo: int, hi: int) -> int:
 
 
 def _folded(P: int) -> bool:
-    return P != core(P)
+    return core(P) != P
 
 
 # Barrier, broadcast, reduce, scatter, gather ---------------------------------------------------------------------
@@ -291,7 +292,8 @@ def hierarchical_allreduce(
     each other: all network terms are that much longer. At most this; exact if L N divides count.
     """
     nodes, L = nodes_of(P, ranks_per_node), ranks_per_node
-    part = -(-count // L)
+    parts = hierarchical.ACROSS[across][1](nodes)
+    part = _bytes(L * parts, count, 1, 0, parts)
     outside = _across(nodes, part, itemsize, alpha, beta, gamma, across, alpha_out, beta_out, ranks_per_nic)
     return ring_allreduce(L, part * L, itemsize, alpha, beta, gamma) + outside
 
@@ -331,8 +333,9 @@ def x_then_y_allreduce(
 ) -> Cost:
     """Two all-reduces of everything: as many latencies as the torus, and 2 ((X - 1) / X + (Y - 1) / Y) n beta. At most."""
     height = nodes_of(P, width)
-    along_x = ring_allreduce(width, count, itemsize, alpha, beta, gamma)
-    return along_x + ring_allreduce(height, count, itemsize, alpha, beta, gamma)
+    row, column = _bytes(P, count, 1, 0, height) * width, _bytes(P, count, 1, 0, width) * height
+    along_x = ring_allreduce(width, row, itemsize, alpha, beta, gamma)
+    return along_x + ring_allreduce(height, column, itemsize, alpha, beta, gamma)
 
 
 # Bounds, volumes, bandwidths -------------------------------------------------------------------------------------
@@ -374,11 +377,13 @@ def ring_bytes(P: int, count: int, itemsize: int = 1) -> np.ndarray:
     return 2 * count * itemsize - sizes - np.roll(sizes, -1)
 
 
-def total_bytes(algorithm: str, P: int, nbytes: int, width: int = 1) -> int:
-    """Bytes that all ranks together send in an all-reduce of nbytes each.
+def total_bytes(
+    algorithm: str, P: int, nbytes: int, ranks_per_node: int = 1, width: int = 1, across: str = "ring", **_
+) -> int:
+    """Bytes that all ranks together send in an all-reduce of nbytes each, with an algorithm of that name.
 
     2 (P - 1) n, the least there is, for every schedule that adds each contribution once and tells each rank once; more for
-    recursive doubling, where all ranks do all additions, and for "x then y", where whole rows do.
+    recursive doubling, where all ranks do all additions, and for "x then y", where whole columns do the same.
     """
     if algorithm == "recursive doubling":
         k, extra = core(P).bit_length() - 1, P - core(P)
@@ -386,6 +391,9 @@ def total_bytes(algorithm: str, P: int, nbytes: int, width: int = 1) -> int:
     if algorithm == "x then y":
         height = nodes_of(P, width)
         return 2 * (height * (width - 1) + width * (height - 1)) * nbytes
+    if algorithm in ("hierarchical", "leader"):
+        nodes = nodes_of(P, ranks_per_node)
+        return 2 * nodes * (ranks_per_node - 1) * nbytes + total_bytes(across, nodes, nbytes)
     return 2 * (P - 1) * nbytes
 
 

@@ -98,32 +98,50 @@ def _check(senders, receivers, size, source, expected) -> None:
 
 
 class _Cables:
-    """The ways of a network for many messages at a time."""
+    """The ways of a network for many messages at a time, and when each of its cables is free (s)."""
 
     def __init__(self, network: Network, P: int):
-        self.network, self.free = network, {}
-        if P > network.levels[-1].ranks:
+        if network.levels[-1].ranks < P:
             raise ValueError(f"{P} ranks are not on one network: it holds {network.levels[-1].ranks}")
+        self.levels = [level for level in network.levels if level.ranks < P]
+        self.top = network.levels[len(self.levels)]
+        self.first, total = [], 0  # the number of each level's first cable, up and down
+        for level in self.levels:
+            cables = -(-P // int(level.ranks)) * level.uplinks
+            self.first.append((total, total + cables))
+            total += 2 * cables
+        self.free = np.zeros(total)
 
     def carry(self, senders, receivers, start, size) -> np.ndarray:
-        """When each message has arrived that both ends and ports are ready for at `start`."""
-        alpha, beta, crosses = self._ways(senders, receivers)
-        arrival = start + (alpha + size * beta)
-        crossing = np.flatnonzero(crosses)
-        for i in crossing[np.argsort(start[crossing], kind="stable")]:
-            links = self.network.route(int(senders[i]), int(receivers[i])).links
-            begin = max(start[i], *(self.free.get(link, 0.0) for link in links))
-            arrival[i] = begin + (alpha[i] + size[i] * beta[i])
-            self.free |= dict.fromkeys(links, arrival[i])
+        """When each message has arrived that both ends and their ports are ready for at `start`."""
+        alpha, beta, links = self._ways(senders, receivers)
+        lasts = alpha + size * beta
+        if not self.levels:
+            return start + lasts
+        held = links >= 0
+        used = links[held]
+        if len(np.unique(used)) == len(used):  # no two messages of this round meet
+            begin = np.maximum(start, np.where(held, self.free[links], 0.0).max(axis=1))
+            self.free[used] = np.broadcast_to((begin + lasts)[:, None], links.shape)[held]
+            return begin + lasts
+        arrival = np.empty(len(senders))
+        for i in np.argsort(start, kind="stable"):
+            own = links[i][held[i]]
+            arrival[i] = max(start[i], self.free[own].max(initial=0.0)) + lasts[i]
+            self.free[own] = arrival[i]
         return arrival
 
     def _ways(self, senders, receivers):
-        """Latency, seconds per byte, and whether the message leaves its group on the lowest level."""
-        alpha, beta = np.zeros(len(senders)), np.zeros(len(senders))
-        apart, crosses = np.ones(len(senders), bool), np.zeros(len(senders), bool)
-        for depth, level in enumerate(self.network.levels):
-            alpha = np.where(apart, np.maximum(alpha, level.alpha), alpha)
-            beta = np.where(apart, np.maximum(beta, level.beta), beta)
-            crosses |= apart & (depth > 0)
-            apart &= senders // level.ranks != receivers // level.ranks
-        return alpha, beta, crosses
+        """Of each message latency, seconds per byte and cables: integers of shape [messages, 2 levels], -1 for none."""
+        top, apart = self.top, np.ones(len(senders), bool)
+        alpha, beta, links = np.zeros(len(senders)), np.zeros(len(senders)), []
+        for level, (up, down) in zip(self.levels, self.first, strict=True):
+            alpha, beta = np.maximum(alpha, apart * level.alpha), np.maximum(beta, apart * level.beta)
+            here, there = senders // int(level.ranks), receivers // int(level.ranks)
+            apart, cable = apart & (here != there), receivers % level.uplinks
+            links += [
+                np.where(apart, first + group * level.uplinks + cable, -1)
+                for first, group in ((up, here), (down, there))
+            ]
+        alpha, beta = np.maximum(alpha, apart * top.alpha), np.maximum(beta, apart * top.beta)
+        return alpha, beta, np.stack(links, axis=1) if links else None

@@ -12,8 +12,9 @@ fat-tree routing does), so two messages may or may not meet on a cable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from math import inf
 from typing import Any, NamedTuple
 
@@ -54,6 +55,21 @@ class Network:
     def node(self, rank: int) -> int:
         """The number of the node that holds `rank`: what Split_type(COMM_TYPE_SHARED) groups by."""
         return int(rank // self.levels[0].ranks)
+
+    def among(self, ranks: Sequence[int]) -> Network:
+        """The network as a group sees it that consists of these ranks, numbered 0, 1, ... in this order.
+
+        A level stays if its switches hold equally many of them, one after the other; else it is left out, and the
+        group counts as spread over the next one.
+        """
+        levels = []
+        for level in self.levels:
+            groups = [len(list(run)) for _, run in groupby(rank // level.ranks for rank in ranks)]
+            if len(set(groups)) == 1 and len(groups) == len({rank // level.ranks for rank in ranks}):
+                levels.append(replace(level, ranks=inf if len(groups) == 1 else groups[0]))
+                if len(groups) == 1:
+                    break
+        return Network(tuple(levels), self.gamma, self.name)
 
     def route(self, source: int, dest: int) -> Route:
         """The way from one rank to another. A message to oneself costs nothing."""

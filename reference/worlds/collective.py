@@ -31,6 +31,7 @@ class Agent:
     def __init__(self, engine: Engine, me: Rank, group: tuple[int, ...], rank: int, context: Any):
         self.engine, self.me, self.group, self.context = engine, me, group, context
         self.rank, self.size, self.clock = rank, len(group), me.clock
+        self.kept: dict[str, Any] = {}
 
     def Isend(self, buf, dest: int, tag: int = 0) -> Completion:
         """Post a send at the agent's clock; synchronous, as everything inside a collective."""
@@ -52,10 +53,6 @@ class Agent:
         request = Request(self.me, self.group[source], tag, self.context, buffer, blocking=True)
         self.engine.messages.receive(self.clock, self.me, request)
         return request
-
-    def next_collective(self) -> int:
-        """An agent carries out one collective, in a context of its own: any tag will do."""
-        return 0
 
     def compute(self, seconds: float = 0.0, reduced: int = 0) -> None:
         """Move the agent's clock on."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import mpi
+from ..perf.networks import Network
 from . import report
 from .buffers import NOTHING, Buffer, read
 from .completion import Completion, Request
@@ -44,7 +45,8 @@ class PointToPoint:
 
     def __init__(self, engine: Engine, me: Rank, context: Context):
         self._engine, self._me, self._context = engine, me, context
-        self._collectives = self._own_collectives = 0
+        self._collectives = 0
+        self.kept: dict[str, Any] = {}  # behind mpi.kept
         self._freed = False
         self.rank, self.size = context.rank_of[me.index], len(context.group)
 
@@ -79,6 +81,11 @@ class PointToPoint:
 
     name = property(Get_name, Set_name)
 
+    @property
+    def network(self) -> Network:
+        """The network as the ranks of this group see it."""
+        return self._engine.network.among(self._context.group)
+
     def wtime(self) -> float:
         """This rank's clock in seconds."""
         return self._me.clock
@@ -96,11 +103,6 @@ class PointToPoint:
             raise ValueError(f"cannot sleep for {seconds} s")
         self._engine.check(self._me)
         self._me.clock += seconds
-
-    def next_collective(self) -> int:
-        """Behind mpi.fresh_tag: how many of our own collectives this rank has started here."""
-        self._own_collectives += 1
-        return self._own_collectives
 
     def _enter(self, name: str, describe: Callable[..., str] = report.plainly, *values: Any) -> None:
         """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""

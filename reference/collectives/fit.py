@@ -1,0 +1,183 @@
+"""What this machine can do: alpha, beta and gamma from measurements, with what they leave unexplained.
+
+Idea      The closed forms (cost.py) are linear in alpha, beta and gamma. So measure a few all-reduces and solve for the
+          three numbers: least squares of the *relative* errors, for a time of 20 us counts as much as one of 20 ms.
+          gamma comes first, from adding alone: in one schedule it cannot be told from beta.
+Two fits  One alpha and beta for all algorithms say what the machine is like. An own pair for each algorithm says what
+          that algorithm makes of it: messages in flight at once, waits and memory traffic are not in the model.
+          NCCL's tuner keeps such a table too, of latency and efficiency by algorithm (src/graph/tuning.cc).
+Left out  Bends in the curves, where caches overflow or a library changes its protocol: see `residuals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import mpi
+from ..perf.measure import measure
+from ..perf.networks import Network
+from .algorithms import ALLREDUCE, Algorithm
+from .rounds import Blocks, execute
+
+SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22)  # bytes
+ALGORITHMS = ("recursive doubling", "halving-doubling", "direct", "ring")
+SECONDS_A_SIZE = 0.12  # about how long one size is measured
+
+
+class Sample(NamedTuple):
+    """One measurement: an all-reduce of so many bytes took so many seconds."""
+
+    algorithm: str
+    nbytes: int
+    seconds: float
+
+
+class Residual(NamedTuple):
+    """A sample and what was predicted for it (seconds): by the algorithm's own line, and by the machine's."""
+
+    algorithm: str
+    nbytes: int
+    seconds: float
+    own: float
+    common: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What was measured on P ranks, and the numbers that describe it.
+
+    alpha (s), beta and gamma (s/byte) hold for all algorithms together; `lines` has an own (alpha, beta) for each.
+    `options` are what an algorithm was measured with, such as ranks_per_node.
+    """
+
+    P: int
+    alpha: float
+    beta: float
+    gamma: float
+    lines: dict[str, tuple[float, float]]
+    options: dict[str, dict[str, Any]]
+    samples: tuple[Sample, ...]
+
+    def seconds(self, algorithm: str, P: int, count: int, itemsize: int) -> float:
+        """The time of an all-reduce by the algorithm's own line."""
+        return self._cost(algorithm, P, count, itemsize, *self.lines[algorithm])
+
+    def _cost(self, algorithm: str, P: int, count: int, itemsize: int, alpha: float, beta: float) -> float:
+        options = self.options.get(algorithm, {})
+        return ALLREDUCE[algorithm].cost(P, count, itemsize, alpha, beta, self.gamma, **options).seconds
+
+    def residuals(self) -> list[Residual]:
+        """Every sample beside its two predictions."""
+        return [
+            Residual(
+                *sample,
+                self.seconds(sample.algorithm, self.P, sample.nbytes, 1),
+                self._cost(sample.algorithm, self.P, sample.nbytes, 1, self.alpha, self.beta),
+            )
+            for sample in self.samples
+        ]
+
+    def error(self) -> tuple[float, float]:
+        """The mean relative error of the own lines, and of the common one: 0.2 is 20 %."""
+        found = self.residuals()
+        return (
+            float(np.mean([abs(each.own / each.seconds - 1) for each in found])),
+            float(np.mean([abs(each.common / each.seconds - 1) for each in found])),
+        )
+
+
+def relative_least_squares(parts, seconds, known=0.0) -> list[float]:
+    """The x >= 0 for which (parts @ x + known) / seconds comes nearest to 1, and nothing else is asked.
+
+    parts: [samples, unknowns]; seconds, known: [samples]. Raises ValueError if a time is not above 0.
+    """
+    from scipy.optimize import nnls
+
+    parts, seconds = np.asarray(parts, float), np.asarray(seconds, float)
+    if not len(seconds) or seconds.min() <= 0:
+        raise ValueError(f"times to fit must be above 0 s, and there must be some: got {seconds.tolist()}")
+    scale = np.abs(parts).max(axis=0)
+    scale[scale == 0] = 1.0  # an unknown that does not occur
+    solution, _ = nnls(parts / scale / seconds[:, None], np.maximum(1 - known / seconds, 0.0))
+    return (solution / scale).tolist()
+
+
+def fit(P: int, samples: Sequence[Sample], gamma: float = 0.0, options: dict[str, dict] | None = None) -> Fit:
+    """alpha and beta from samples of any algorithms on P ranks; gamma (s/byte) is known already."""
+    options, parts, added = options or {}, [], []
+    for algorithm, nbytes, _ in samples:
+        cost = partial(ALLREDUCE[algorithm].cost, P, nbytes, 1, **options.get(algorithm, {}))
+        unit = cost(1.0, 1.0)
+        parts.append((unit.latency, unit.bandwidth))
+        added.append(cost(0.0, 0.0, gamma).reduction)
+    names = np.array([sample.algorithm for sample in samples])
+    parts, added, seconds = np.array(parts), np.array(added), np.array([sample.seconds for sample in samples])
+
+    def line(of) -> tuple[float, float]:
+        return tuple(relative_least_squares(parts[of], seconds[of], added[of]))
+
+    lines = {name: line(names == name) for name in dict.fromkeys(names.tolist())}
+    return Fit(P, *line(np.ones(len(names), bool)), gamma, lines, options, tuple(samples))
+
+
+def calibrate(comm, sizes: Sequence[int] = SIZES, algorithms: Sequence[str] = ALGORITHMS) -> Fit:
+    """Measure all-reduces of float32 on this machine, about a second; the same Fit on every rank.
+
+    Raises ValueError on one rank, which has nobody to exchange messages with.
+    """
+    if comm.size == 1:
+        raise ValueError("one rank sends no messages, so there is nothing to measure: start with mpirun -n 2 or more")
+    options = _options(comm)
+    names = [*algorithms, *options]
+    samples = []
+    for nbytes in sorted(sizes, reverse=True):  # the large ones first, to warm up
+        x = np.zeros(max(1, nbytes // 4), np.float32)
+        programs = [partial(_once, comm, x, ALLREDUCE[name], options.get(name, {})) for name in names]
+        once = sum(time.median for time in measure(comm, programs, 1))
+        repeat = int(np.clip(SECONDS_A_SIZE / once, 3, 15))
+        times = measure(comm, programs, repeat)
+        samples += [Sample(name, x.nbytes, time.median) for name, time in zip(names, times, strict=True)]
+    gamma = _gamma(comm)
+    return comm.bcast(fit(comm.size, samples, gamma, options) if comm.rank == 0 else None)
+
+
+def _once(comm, x, algorithm: Algorithm, options: dict) -> None:
+    blocks = Blocks(x, algorithm.blocks(comm.size, **options))
+    execute(comm, algorithm.rounds(comm.rank, comm.size, **options), blocks)
+
+
+def _gamma(comm, nbytes: int = 2**20) -> float:
+    """Seconds per byte of an addition, while all ranks add."""
+    a, b = np.zeros(nbytes // 4, np.float32), np.ones(nbytes // 4, np.float32)
+    (time,) = measure(comm, [lambda: np.add(a, b, out=a)], 9)
+    return time.median / nbytes
+
+
+def _options(comm) -> dict[str, dict]:
+    """The hierarchical algorithm as a candidate, if the ranks fill several nodes, one after the other, with several each."""
+    here = comm.Split_type(mpi.COMM_TYPE_SHARED, key=comm.rank)
+    mine = (here.size, comm.rank - here.rank)
+    here.Free()
+    nodes = comm.allgather(mine)
+    L = nodes[0][0]
+    regular = all(size == L and first == rank // L * L for rank, (size, first) in enumerate(nodes))
+    return {"hierarchical": {"ranks_per_node": L}} if regular and 1 < L < comm.size else {}
+
+
+def known(comm) -> Network | Fit:
+    """What is known of the machine that a communicator runs on.
+
+    On the virtual cluster its network. On real ranks a Fit, measured at the first call on this communicator (all ranks
+    must make it) and kept with it.
+    """
+    if hasattr(comm, "network"):
+        return comm.network
+    kept = mpi.kept(comm)
+    if "fit" not in kept:
+        kept["fit"] = calibrate(comm)
+    return kept["fit"]

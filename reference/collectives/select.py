@@ -1,0 +1,142 @@
+"""All-reduce that chooses its algorithm: by size, number of ranks, and what is known of the network.
+
+Idea      There is a formula for the time of every algorithm, so ask all of them and take the least. Where two meet is
+          computed, for this network and this number of ranks; it is no constant of nature. The "256 KB" and "10 MB" below
+          which one "should use a tree" are two readings from machines that nobody names.
+Known     on the virtual cluster its network, so the choice is exact; on real ranks a Fit of this machine (fit.py)
+Levels    On a network of several levels the schedules themselves are timed (evaluate.py), contention included, and the
+          hierarchical one is a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from .. import mpi
+from ..perf.networks import Network
+from . import cost, fit
+from .algorithms import ALLREDUCE, collective, find, flat
+from .evaluate import evaluate
+from .rounds import Blocks, Round, steps
+
+
+class Choice(NamedTuple):
+    """An algorithm with its options, and the time predicted for it in seconds."""
+
+    algorithm: str
+    options: dict[str, Any]
+    seconds: float
+
+
+def candidates(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The algorithms worth asking, each with the best options for it."""
+    if isinstance(machine, fit.Fit):
+        yield from ((name, machine.options.get(name, {})) for name in machine.lines)
+        return
+    yield from ((name, {}) for name in ("recursive doubling", "halving-doubling", "ring", "direct", "binomial tree"))
+    outer = machine.levels[-1]
+    for name, trees in (("binary tree", 1), ("double tree", 2)):
+        best = cost.best_segments(P, count, itemsize, outer.alpha, outer.beta, machine.gamma, trees)
+        yield name, {"segments": best}
+    for level in machine.levels[:-1]:
+        if 1 < level.ranks < P and P % level.ranks == 0:
+            for across in cost.ACROSS:
+                yield "hierarchical", {"ranks_per_node": int(level.ranks), "across": across}
+                yield "leader", {"ranks_per_node": int(level.ranks), "across": across}
+
+
+def predict(algorithm: str, P: int, count: int, itemsize: int, machine: Network | fit.Fit, **options) -> float:
+    """Seconds for an all-reduce of count elements of itemsize bytes on P ranks of this machine."""
+    schedule = find(ALLREDUCE, algorithm)
+    if isinstance(machine, fit.Fit):
+        return machine.seconds(algorithm, P, count, itemsize)
+    if len(machine.levels) == 1:
+        level = machine.levels[0]
+        return schedule.cost(P, count, itemsize, level.alpha, level.beta, machine.gamma, **options).seconds
+    blocks = schedule.blocks(P, **options)
+    return evaluate(schedule.rounds, P, count, itemsize, machine, blocks, **options).seconds
+
+
+def choose(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Choice:
+    """The fastest algorithm. On networks of several levels this takes milliseconds to seconds: `allreduce` remembers it."""
+    asked = [
+        Choice(name, options, predict(name, P, count, itemsize, machine, **options))
+        for name, options in candidates(P, count, itemsize, machine)
+    ]
+    return min(asked, key=lambda choice: choice.seconds)
+
+
+def crossover(
+    first: str, second: str, P: int, machine: Network | fit.Fit, itemsize: int = 4, limit: int = 2**40
+) -> int | None:
+    """The bytes from which on `second` is at least as fast as `first`; None if there are none up to `limit`.
+
+    `first` is meant to be the one for small messages: the two lines are taken to cross once at most.
+    """
+
+    def faster(count: int) -> bool:
+        a, b = (
+            predict(name, P, count, itemsize, machine, **_options(name, P, count, itemsize, machine))
+            for name in (first, second)
+        )
+        return b <= a
+
+    high = 1
+    while not faster(high):
+        high *= 2
+        if high * itemsize > limit:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if faster(middle) else (middle, high)
+    return high * itemsize
+
+
+def _options(name: str, P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> dict[str, Any]:
+    """The best options of one algorithm; none if it is not among the candidates."""
+    own = [options for candidate, options in candidates(P, count, itemsize, machine) if candidate == name]
+    return (
+        min(own, key=lambda options: predict(name, P, count, itemsize, machine, **options))
+        if len(own) > 1
+        else (own or [{}])[0]
+    )
+
+
+@lru_cache(maxsize=512)
+def _rounds(algorithm: str, rank: int, P: int, options: tuple) -> tuple[Round, ...]:
+    """The rounds of one rank, kept: for a small message they take longer to make than to send."""
+    return tuple(ALLREDUCE[algorithm].rounds(rank, P, **dict(options)))
+
+
+@collective
+def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Network | fit.Fit | None = None, **options):
+    """Combine x over the ranks, in place, and return it; all ranks get the same bits.
+
+    x: contiguous array or tensor of any shape, of one length on all ranks. op: an MPI operation or your own function of two
+    arrays (operations.py). algorithm: a name in ALLREDUCE, with its options (segments, ranks_per_node, across, width);
+    else the fastest one for `machine`: a Network, a Fit, or by default what is known of the one that comm runs on.
+    On real ranks the first call on a communicator measures for about a second, unless machine or algorithm is given.
+    Raises ValueError for an unknown algorithm or an array that is not contiguous, TypeError for what is no array.
+    """
+    elements = flat(x)
+    if comm.size == 1:
+        return x
+    if algorithm is None:
+        algorithm, options, _ = _choice(comm, len(elements), elements.itemsize, machine)
+    blocks = find(ALLREDUCE, algorithm).blocks(comm.size, **options)
+    rounds = _rounds(algorithm, comm.rank, comm.size, tuple(options.items()))
+    yield from steps(comm, rounds, Blocks(elements, blocks), op=op)
+    return x
+
+
+def _choice(comm, count: int, itemsize: int, machine: Network | fit.Fit | None) -> Choice:
+    """`choose`, remembered with the communicator."""
+    choices = mpi.kept(comm).setdefault("choices", {})
+    machine = machine or fit.known(comm)
+    key = count, itemsize, id(machine)
+    if key not in choices:
+        choices[key] = machine, choose(comm.size, count, itemsize, machine)  # keeps the machine, and so its id, alive
+    return choices[key][1]
