@@ -99,7 +99,7 @@ def world() -> MPI.Intracomm:
 
 def waitall(requests: Sequence, statuses: list[Status] | None = None) -> None:
     """Wait for every request; `statuses` (same length) tell what each one received."""
-    if len({type(request) for request in requests}) == 1:
+    if len(set(map(type, requests))) == 1:
         type(requests[0]).Waitall(requests, statuses)
     else:  # our own collectives beside MPI's messages
         for number, request in enumerate(requests):
@@ -157,6 +157,8 @@ def compute(comm, seconds: float = 0.0, *, reduced: int = 0) -> None:
     On the virtual cluster the clock moves on by seconds + reduced * gamma. On real ranks the processor is kept busy
     for `seconds`; the reduction has taken its own time already.
     """
+    if type(comm) is MPI.Intracomm and seconds == 0:  # the reduction has taken its own time: nothing to do, quickly
+        return
     if hasattr(comm, "compute"):  # a communicator of launch(), which keeps a clock or a record
         comm.compute(seconds, reduced)
     else:

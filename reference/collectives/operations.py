@@ -23,22 +23,28 @@ OPERATIONS = {
 }
 
 
-def combine(op, into, other, other_first: bool = False) -> None:
-    """into = into op other (other op into, if `other_first`), elementwise; arrays of one shape, type and library.
+def combiner(op, like) -> Callable:
+    """The function (into, other, other_first) that does into = into op other, or other op into, elementwise and in place.
 
     op: one of OPERATIONS, or your own function of two arrays that returns a third of the same shape and type. It must
     be associative and should be commutative: a schedule decides in which order it combines, and only what does not
-    depend on that order is the same for all schedules.
+    depend on that order is the same for all schedules. like: an array or tensor of the kind to be combined.
     The elements are combined in their own type: bfloat16 sums are rounded to bfloat16 after every addition.
     Raises NotImplementedError for an MPI operation that is not in OPERATIONS, TypeError for what is no operation, or
-    returns something else than such an array.
+    (when called) returns something else than such an array.
     """
-    first, second = (other, into) if other_first else (into, other)
-    if isinstance(op, Callable) and not isinstance(op, mpi.Op):
-        into[...] = _checked(op(first, second), into, op)
-    else:
-        library = np if isinstance(into, np.ndarray) else sys.modules["torch"]
-        getattr(library, _entry(op)[0])(first, second, out=into)
+    if callable(op) and not isinstance(op, mpi.Op):
+
+        def own(into, other, other_first=False):
+            into[...] = _checked(op(other, into) if other_first else op(into, other), into, op)
+
+        return own
+    function = getattr(np if isinstance(like, np.ndarray) else sys.modules["torch"], _entry(op)[0])
+
+    def predefined(into, other, other_first=False):
+        function(*((other, into) if other_first else (into, other)), out=into)
+
+    return predefined
 
 
 def _checked(result, into, op: Callable):

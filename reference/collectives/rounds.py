@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import mpi
-from .operations import combine
+from .operations import combiner
 
 
 class Round(NamedTuple):
@@ -102,79 +102,86 @@ class Blocks:
             stops = [start + count for start, count in zip(starts, counts, strict=True)]
         self.array, self.starts, self.stops = array, starts, stops
 
-    def __getitem__(self, blocks: tuple[int, int]):
-        lo, hi = blocks
-        return self.array[self.starts[lo] : self.stops[hi - 1]] if hi > lo else self.array[:0]
-
-    def pieces(self, blocks: tuple[int, int]) -> list:
-        """The views that make up the blocks: one, or two if the range runs past the end."""
+    def span(self, blocks: tuple[int, int]) -> tuple[int, int]:
+        """The elements (first, last + 1) of the blocks; past the end of the array for a range that goes on at block 0."""
         (lo, hi), number = blocks, len(self.starts)
-        return [self[lo, hi]] if hi <= number else [self[lo, number], self[0, hi - number]]
+        if hi <= lo:
+            return 0, 0
+        return self.starts[lo], self.stops[hi - 1] if hi <= number else len(self.array) + self.stops[hi - number - 1]
+
+    def __getitem__(self, blocks: tuple[int, int]):
+        return self.array[slice(*self.span(blocks))]
 
 
-def steps(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> Iterator[list]:
+class Posts(NamedTuple):
+    """What a rank posts together: receives (source, first, last + 1, combine) and sends (to, first, last + 1)."""
+
+    receives: list[tuple[int, int, int, bool]]
+    sends: list[tuple[int, int, int]]
+
+
+def plan(rounds: Iterable[Round], send: Blocks, recv: Blocks) -> list[Posts]:
+    """The rounds of one rank with blocks turned into elements, in groups that are posted together."""
+    posts, now = [], Posts([], [])
+    for to, out, source, come, combines, wait in rounds:
+        if source != mpi.PROC_NULL:
+            now.receives.append((source, *recv.span(come), combines))
+        if to != mpi.PROC_NULL:
+            now.sends.append((to, *send.span(out)))
+        if wait and (now.receives or now.sends):
+            posts.append(now)
+            now = Posts([], [])
+    return posts
+
+
+def carry_out(comm, posts: Iterable[Posts], send, recv, op=mpi.SUM) -> Iterator[list]:
     """The interpreter of every schedule: post what can be posted, yield the requests to wait for, combine.
 
     Whoever drives this generator decides how to wait: `complete` blocks, a RoundsRequest tests, the virtual cluster's
-    event loop advances it by itself. Without `recv`, blocks come in where others go out.
+    event loop advances it by itself. send, recv: one-dimensional arrays, which may be one and the same.
     """
+    combine, tag = combiner(op, recv), mpi.fresh_tag(comm)  # one tag for all: messages of a pair of ranks keep order
+    scratch: list = []
+    for receives, sends in posts:
+        arrivals = []
+        for source, first, end, combines in receives:
+            incoming = target = recv[first:end]
+            if combines or end > len(recv):
+                incoming = _scratch(scratch, len(arrivals), recv, end - first)
+            arrivals.append((comm.Irecv(incoming, source, tag), incoming, target, combines, source))
+        requests = [comm.Isend(_taken(send, first, end), to, tag) for to, first, end in sends]
+        for request, incoming, target, combines, source in arrivals:
+            yield [request, *requests] if request is arrivals[-1][0] else [request]
+            if combines:
+                combine(target, incoming, source < comm.rank)  # in the order of ranks: both ends of an exchange agree
+                mpi.compute(comm, reduced=incoming.nbytes)
+            elif incoming is not target:
+                target[:], recv[: len(incoming) - len(target)] = incoming[: len(target)], incoming[len(target) :]
+        if requests and not arrivals:
+            yield requests
+
+
+def steps(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> Iterator[list]:
+    """Plan the rounds and carry them out. Without `recv`, blocks come in where others go out."""
     recv = recv or send
-    tag = mpi.fresh_tag(comm)  # one for all rounds: messages of a pair of ranks keep order
-    scratch: dict[int, Any] = {}  # place in the group -> memory for what comes there, kept from group to group
-    for group in _groups(rounds):
-        receives, sends = [], []
-        for place, (_, _, source, blocks, combines, _) in enumerate(group):
-            if source != mpi.PROC_NULL:
-                targets = recv.pieces(blocks)
-                direct = len(targets) == 1 and not combines
-                incoming = targets[0] if direct else _scratch(scratch, place, targets)
-                receives.append((comm.Irecv(incoming, source, tag), source, incoming, targets, combines))
-        for to, blocks, *_ in group:
-            if to != mpi.PROC_NULL:
-                sends.append(comm.Isend(_packed(send.pieces(blocks)), to, tag))
-        for number, (request, source, incoming, targets, combines) in enumerate(receives, 1):
-            yield [request, *sends] if number == len(receives) else [request]
-            _unpack(comm, op, incoming, targets, combines, source < comm.rank)
-        if sends and not receives:
-            yield sends
+    return carry_out(comm, plan(rounds, send, recv), send.array, recv.array, op)
 
 
-def _groups(rounds: Iterable[Round]) -> Iterator[list[Round]]:
-    """The rounds that are posted together, without those in which this rank has nothing to do."""
-    group = []
-    for each in rounds:
-        if each.to != mpi.PROC_NULL or each.source != mpi.PROC_NULL:
-            group.append(each)
-        if each.wait and group:
-            yield group
-            group = []
-
-
-def _scratch(kept: dict[int, Any], place: int, targets: list):
-    size = sum(len(target) for target in targets)
-    if place not in kept or len(kept[place]) < size:
-        kept[place] = _empty(targets[0], size)
+def _scratch(kept: list, place: int, like, size: int):
+    """Memory for what comes at a place of the group; it is kept from group to group."""
+    if place == len(kept):
+        kept.append(None)
+    if kept[place] is None or len(kept[place]) < size:
+        kept[place] = np.empty(size, like.dtype) if isinstance(like, np.ndarray) else like.new_empty(size)
     return kept[place][:size]
 
 
-def _empty(like, size: int):
-    return np.empty(size, like.dtype) if isinstance(like, np.ndarray) else like.new_empty(size)
-
-
-def _packed(pieces: list):
-    if len(pieces) == 1:
-        return pieces[0]
-    return np.concatenate(pieces) if isinstance(pieces[0], np.ndarray) else sys.modules["torch"].cat(pieces)
-
-
-def _unpack(comm, op, incoming, targets: list, combines: bool, theirs_first: bool) -> None:
-    """Bring what has come to its place. Operands are taken in the order of ranks: both ends of an exchange agree."""
-    if combines:
-        combine(op, targets[0], incoming, theirs_first)
-        mpi.compute(comm, reduced=incoming.nbytes)
-    elif len(targets) > 1:
-        split = len(targets[0])
-        targets[0][:], targets[1][:] = incoming[:split], incoming[split:]
+def _taken(array, first: int, end: int):
+    """A view of some elements; a copy if they go on at the beginning of the array."""
+    if end <= len(array):
+        return array[first:end]
+    pieces = [array[first:], array[: end - len(array)]]
+    return np.concatenate(pieces) if isinstance(array, np.ndarray) else sys.modules["torch"].cat(pieces)
 
 
 def complete(driver: Iterator[list]) -> Any:

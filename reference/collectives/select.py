@@ -11,7 +11,6 @@ Levels    On a network of several levels the schedules themselves are timed (eva
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .. import mpi
@@ -19,7 +18,7 @@ from ..perf.networks import Network
 from . import cost, fit
 from .algorithms import ALLREDUCE, collective, find, flat
 from .evaluate import evaluate
-from .rounds import Blocks, Round, steps
+from .rounds import Blocks, Posts, carry_out, plan
 
 
 class Choice(NamedTuple):
@@ -105,38 +104,31 @@ def _options(name: str, P: int, count: int, itemsize: int, machine: Network | fi
     )
 
 
-@lru_cache(maxsize=512)
-def _rounds(algorithm: str, rank: int, P: int, options: tuple) -> tuple[Round, ...]:
-    """The rounds of one rank, kept: for a small message they take longer to make than to send."""
-    return tuple(ALLREDUCE[algorithm].rounds(rank, P, **dict(options)))
-
-
 @collective
 def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Network | fit.Fit | None = None, **options):
     """Combine x over the ranks, in place, and return it; all ranks get the same bits.
 
-    x: contiguous array or tensor of any shape, of one length on all ranks. op: an MPI operation or your own function of two
-    arrays (operations.py). algorithm: a name in ALLREDUCE, with its options (segments, ranks_per_node, across, width);
-    else the fastest one for `machine`: a Network, a Fit, or by default what is known of the one that comm runs on.
+    x: contiguous array or tensor of any shape, of one length on all ranks. op: an MPI operation or your own function of
+    two arrays (operations.py). algorithm: a name in ALLREDUCE, with its options (segments, ranks_per_node, across,
+    width); else the fastest one for `machine`: a Network, a Fit, or by default what is known of the one that comm runs on.
     On real ranks the first call on a communicator measures for about a second, unless machine or algorithm is given.
     Raises ValueError for an unknown algorithm or an array that is not contiguous, TypeError for what is no array.
     """
     elements = flat(x)
-    if comm.size == 1:
-        return x
-    if algorithm is None:
-        algorithm, options, _ = _choice(comm, len(elements), elements.itemsize, machine)
-    blocks = find(ALLREDUCE, algorithm).blocks(comm.size, **options)
-    rounds = _rounds(algorithm, comm.rank, comm.size, tuple(options.items()))
-    yield from steps(comm, rounds, Blocks(elements, blocks), op=op)
+    if comm.size > 1:
+        posts = _planned(comm, elements, algorithm, machine, options)
+        yield from carry_out(comm, posts, elements, elements, op)
     return x
 
 
-def _choice(comm, count: int, itemsize: int, machine: Network | fit.Fit | None) -> Choice:
-    """`choose`, remembered with the communicator."""
-    choices = mpi.kept(comm).setdefault("choices", {})
-    machine = machine or fit.known(comm)
-    key = count, itemsize, id(machine)
-    if key not in choices:
-        choices[key] = machine, choose(comm.size, count, itemsize, machine)  # keeps the machine, and so its id, alive
-    return choices[key][1]
+def _planned(comm, x, algorithm: str | None, machine: Network | fit.Fit | None, options: dict[str, Any]) -> list[Posts]:
+    """The plan for such an array, remembered with the communicator: for a small one it takes longer than the messages."""
+    plans = mpi.kept(comm).setdefault("plans", {})
+    key = len(x), x.itemsize, algorithm, id(machine), *options.items()
+    if key not in plans:
+        if algorithm is None:
+            algorithm, options, _ = choose(comm.size, len(x), x.itemsize, machine or fit.known(comm))
+        schedule = find(ALLREDUCE, algorithm)
+        blocks = Blocks(x, schedule.blocks(comm.size, **options))
+        plans[key] = machine, plan(schedule.rounds(comm.rank, comm.size, **options), blocks, blocks)
+    return plans[key][1]  # the machine is kept beside it, so that its id is not given to another

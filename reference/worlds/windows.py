@@ -71,7 +71,7 @@ class VirtualWindow:
             raise mpi.Exception(mpi.ERR_OP)
 
         def arrive() -> None:
-            operations.combine(op, there.view(data.dtype), data.typed())
+            operations.combiner(op, data.typed())(there.view(data.dtype), data.typed())
 
         self._move(target_rank, data.raw.size, True, arrive)
 

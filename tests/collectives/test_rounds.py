@@ -110,12 +110,12 @@ def test_operations_are_mpis_on_arrays_and_tensors(name):
         "BOR": a | b,
     }[name]
     into, tensor = a.copy(), torch.tensor(a)
-    operations.combine(op, into, b)
-    operations.combine(op, tensor, torch.tensor(b))
+    operations.combiner(op, into)(into, b)
+    operations.combiner(op, tensor)(tensor, torch.tensor(b))
     assert into.tolist() == tensor.tolist() == expected.astype(int).tolist()
     assert operations.name(op) == name
 
 
 def test_what_is_not_an_operation_is_refused():
     with pytest.raises(TypeError, match="sum"):
-        operations.combine("sum", np.ones(1), np.ones(1))
+        operations.combiner("sum", np.ones(1))
