@@ -1,11 +1,14 @@
-"""Ring all-reduce: verified, then measured beside MPI's own.
+"""Ring all-reduce, or any other: verified, predicted, and measured beside MPI's own.
 
     mpirun -n 8 python -m reference.ring_allreduce
+    mpirun -n 8 python -m reference.ring_allreduce --algorithm auto
     mpirun -n 5 python -m reference.ring_allreduce --size 16MiB --dtype float64 --json
 
-Every rank fills an array, the ring of `reference/collectives/ring.py` sums the arrays over all ranks, and the sum is
-compared, bit by bit, with the serial sum and with MPI_Allreduce. Then a table over message sizes: the time (median
-and quartiles, slowest rank), algorithm bandwidth n / t, bus bandwidth 2 (P - 1) / P n / t, and the ratio to MPI's time.
+Every rank fills an array, the ring of `reference/collectives/ring.py` (or what --algorithm names) sums the arrays over
+all ranks, and the sum is compared, bit by bit, with the serial sum and with MPI_Allreduce. Before that, alpha, beta and
+gamma are fitted to a few runs on this machine (`fit.py`), so that every size can be predicted. Then a table over
+message sizes: the time (median and quartiles, slowest rank), how it compares with the fitted formula, algorithm
+bandwidth n / t, bus bandwidth 2 (P - 1) / P n / t, and the ratio to MPI's time.
 Exit status: 0 if every sum was right, 1 if one was wrong, 2 for bad input.
 """
 
@@ -19,13 +22,15 @@ import numpy as np
 import psutil
 
 from . import cli, mpi
-from .collectives import cost, ring_allreduce
+from .collectives import allreduce, cost, fit, select
+from .collectives.algorithms import ALLREDUCE
 from .perf.measure import Spread, measure
 
 SIZES = [4 * 4**k for k in range(13)]  # 4 B to 64 MiB
 DTYPES = ("float32", "float64", "float16", "int32", "int64")
 ARRAYS = 5  # what a rank holds at once: input, two results, expected sum, scratch of the ring and of MPI
 SECONDS_A_SIZE = 0.6  # about how long one size is measured
+GROUPED = {"hierarchical": "ranks_per_node", "leader": "ranks_per_node", "torus": "width", "x then y": "width"}
 PERIOD = 7  # the input repeats itself, so that the expected sum of any length is cheap
 
 
@@ -33,11 +38,15 @@ def parser() -> cli.Parser:
     """The command line."""
     p = cli.Parser(
         "python -m reference.ring_allreduce",
-        description="Ring all-reduce, verified against the serial sum and measured beside MPI_Allreduce.",
+        description="All-reduce, verified against the serial sum, predicted, and measured beside MPI_Allreduce.",
         epilog="start it on several ranks with: mpirun -n 8 python -m reference.ring_allreduce",
     )
     p.add_argument("--size", type=cli.nbytes, nargs="+", help="bytes per rank: 4096 16MiB (default: 4 B to 64 MiB)")
     p.add_argument("--dtype", choices=DTYPES, default="float32", help="element type (default: float32)")
+    algorithms = ["auto", *ALLREDUCE]
+    p.add_argument("--algorithm", choices=algorithms, default="ring", metavar="NAME", help="; ".join(algorithms))
+    p.add_argument("--segments", type=int, default=8, help="of a binary or double tree (default: 8)")
+    p.add_argument("--group", type=int, help="ranks of a node (hierarchical, leader) or of a row (torus, x then y)")
     p.add_argument("--repeat", type=int, help="measurements per size (default: 3 to 50, about half a second a size)")
     p.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     return p
@@ -52,6 +61,13 @@ def check(comm, options: argparse.Namespace) -> list[int]:
         raise cli.BadInput(f"--size {odd[0]} is not a multiple of {itemsize}, the bytes of one {options.dtype}")
     if options.repeat is not None and not 1 <= options.repeat <= 10**6:
         raise cli.BadInput(f"--repeat must be from 1 to 1,000,000, got {options.repeat}")
+    if not 1 <= options.segments <= 10**6:
+        raise cli.BadInput(f"--segments must be from 1 to 1,000,000, got {options.segments}")
+    if options.algorithm in GROUPED and (options.group is None or options.group < 1 or comm.size % options.group):
+        divisors = ", ".join(str(d) for d in range(1, comm.size + 1) if comm.size % d == 0)
+        raise cli.BadInput(
+            f"--algorithm {options.algorithm!r} wants --group, which must divide {comm.size}: {divisors}"
+        )
     here = comm.Split_type(mpi.COMM_TYPE_SHARED)
     needed, there = here.size * ARRAYS * max(sizes), psutil.virtual_memory().available
     error = None
@@ -66,35 +82,48 @@ def check(comm, options: argparse.Namespace) -> list[int]:
     return sizes
 
 
+def settings(options: argparse.Namespace) -> dict[str, int]:
+    """The options of the algorithm itself."""
+    if options.algorithm in ("binary tree", "double tree"):
+        return {"segments": options.segments}
+    return {GROUPED[options.algorithm]: options.group} if options.algorithm in GROUPED else {}
+
+
 def example(comm, n: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """This rank's input and the serial sum over all ranks; small whole numbers, so that the sum is exact."""
     values = (np.arange(PERIOD) + np.arange(comm.size)[:, None]) % PERIOD
     return np.resize(values[comm.rank], n).astype(dtype), np.resize(values.sum(axis=0), n).astype(dtype)
 
 
-def try_size(comm, nbytes: int, dtype: str, repeat: int | None) -> dict:
+def try_size(comm, nbytes: int, options: argparse.Namespace, machine: fit.Fit | None) -> dict:
     """Verify and measure one size; the same row on every rank."""
+    dtype, repeat, how = options.dtype, options.repeat, settings(options)
     x, expected = example(comm, nbytes // np.dtype(dtype).itemsize, dtype)
-    by_ring, by_mpi = x.copy(), np.empty_like(x)
-    ring_allreduce(comm, by_ring)
+    ours, by_mpi, algorithm = x.copy(), np.empty_like(x), options.algorithm
+    if algorithm == "auto":
+        algorithm = select.choose(comm.size, x.size, x.itemsize, machine).algorithm if machine else "ring"
+    allreduce(comm, ours, algorithm=algorithm, **how)
     comm.Allreduce(x, by_mpi)
-    right = np.array_equal(by_ring, expected) and np.array_equal(by_mpi, expected)
+    right = np.array_equal(ours, expected) and np.array_equal(by_mpi, expected)
     verified = comm.allreduce(right, op=mpi.LAND)
-    x[:], by_ring[:] = 0, 0  # sums of sums would overflow
-    pair = [lambda: ring_allreduce(comm, by_ring), lambda: comm.Allreduce(x, by_mpi)]
+    x[:], ours[:] = 0, 0  # sums of sums would overflow
+    pair = [lambda: allreduce(comm, ours, algorithm=algorithm, **how), lambda: comm.Allreduce(x, by_mpi)]
     if repeat is None:
         once = sum(time.median for time in measure(comm, pair, 1))
         repeat = int(np.clip(SECONDS_A_SIZE / once, 3, 50))
-    ours, theirs = measure(comm, pair, repeat)
+    time, theirs = measure(comm, pair, repeat)
+    fitted = machine.seconds(algorithm, comm.size, x.size, x.itemsize) if machine else None
     return {
         "bytes": nbytes,
+        "algorithm": algorithm,
         "verified": bool(verified),
         "repeat": repeat,
-        "seconds": ours._asdict(),
-        "algorithm_bandwidth": nbytes / ours.median,
-        "bus_bandwidth": cost.bus_bandwidth("allreduce", comm.size, nbytes, ours.median),
+        "seconds": time._asdict(),
+        "fitted_seconds": fitted,
+        "algorithm_bandwidth": nbytes / time.median,
+        "bus_bandwidth": cost.bus_bandwidth("allreduce", comm.size, nbytes, time.median),
         "mpi_seconds": theirs._asdict(),
-        "ratio_to_mpi": ours.median / theirs.median,
+        "ratio_to_mpi": time.median / theirs.median,
     }
 
 
@@ -113,34 +142,60 @@ def in_time(time: Spread) -> str:
     return f"{median:.1f} [{low:.1f} .. {high:.1f}] {unit}"
 
 
-HEADER = f"{'size':>8} {'ring: time':>25} {'algbw':>7} {'busbw':>7} {'MPI: time':>25} {'ring/MPI':>8}"
+HEADER = f"{'size':>8} {'time':>25} {'/fit':>5} {'algbw':>7} {'busbw':>7} {'MPI: time':>25} {'/MPI':>5}"
 
 
-def as_line(row: dict) -> str:
-    """A row of the table."""
+def as_line(row: dict, named: bool) -> str:
+    """A row of the table, which ends with the name of the algorithm if wanted."""
     ours, theirs = Spread(**row["seconds"]), Spread(**row["mpi_seconds"])
+    fitted = f"{ours.median / row['fitted_seconds']:5.2f}" if row["fitted_seconds"] else "    -"
     speeds = " ".join(f"{row[speed] / 1e9:7.3f}" for speed in ("algorithm_bandwidth", "bus_bandwidth"))
-    ratio = f"{row['ratio_to_mpi']:8.2f}" + ("" if row["verified"] else "  WRONG SUM")
-    return f"{in_bytes(row['bytes']):>8} {in_time(ours):>25} {speeds} {in_time(theirs):>25} {ratio}"
+    end = f"  {row['algorithm']}" * named + "  WRONG SUM" * (not row["verified"])
+    line = f"{in_bytes(row['bytes']):>8} {in_time(ours):>25} {fitted} {speeds} {in_time(theirs):>25}"
+    return f"{line} {row['ratio_to_mpi']:5.2f}{end}"
+
+
+def as_fit(machine: fit.Fit) -> str:
+    """What was fitted, a line an algorithm."""
+
+    def speed(seconds_a_byte: float) -> str:
+        return f"{1e-9 / seconds_a_byte:.2f} GB/s" if seconds_a_byte else "not seen"
+
+    return "\n".join(
+        [
+            f"fitted to {machine.P} ranks on this machine, off by {machine.error()[0]:.0%} on average:",
+            *(f"{name}: alpha {a * 1e6:.1f} us, 1/beta {speed(b)}" for name, (a, b) in machine.lines.items()),
+            f"adding: 1/gamma {speed(machine.gamma)}",
+        ]
+    )
 
 
 def run(comm, options: argparse.Namespace) -> int:
     """Verify and measure all sizes; print as they come."""
     sizes, say = check(comm, options), comm.rank == 0 and not options.json
     if say:
-        print(f"ring all-reduce of {options.dtype} on {comm.size} rank{'s' * (comm.size > 1)}, {cli.library()}")
+        ranks = f"{comm.size} rank{'s' * (comm.size > 1)}"
+        print(f"{options.algorithm} all-reduce of {options.dtype} on {ranks}, {cli.library()}")
         if comm.size == 1:
             print("one rank has nobody to talk to; for more: mpirun -n 8 python -m reference.ring_allreduce")
-        print("time: median [quartiles] of the slowest rank; algbw, busbw: GB/s", HEADER, sep="\n", flush=True)
+    machine = None
+    if comm.size > 1:
+        machine = fit.calibrate(comm, None if options.algorithm == "auto" else {options.algorithm: settings(options)})
+    if say and machine:
+        print(as_fit(machine))
+    if say:
+        print("time: median [quartiles] of the slowest rank; /fit, /MPI: this time over the fitted, over MPI's")
+        print("algbw, busbw: GB/s", HEADER, sep="\n", flush=True)
     rows = []
     for size in sizes:
-        rows.append(try_size(comm, size, options.dtype, options.repeat))
+        rows.append(try_size(comm, size, options, machine))
         if say:
-            print(as_line(rows[-1]), flush=True)
+            print(as_line(rows[-1], options.algorithm == "auto"), flush=True)
     verified = all(row["verified"] for row in rows)
     if comm.rank == 0 and options.json:
         setting = {"ranks": comm.size, "dtype": options.dtype, "library": cli.library()}
-        print(json.dumps({**setting, "rows": rows}, indent=2))
+        fitted = {"gamma": machine.gamma, "lines": machine.lines, "residuals": machine.residuals()} if machine else None
+        print(json.dumps({**setting, "fit": fitted, "rows": rows}, indent=2))
     elif comm.rank == 0:
         print("verified: equal to the serial sum and to MPI_Allreduce, bit by bit" if verified else "NOT VERIFIED")
     return 0 if verified else 1

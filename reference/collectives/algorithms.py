@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import mpi
 from . import binary_tree, bruck, chain, cost, direct, doubling, exchange, hierarchical, ring, tree
-from .rounds import Blocks, RoundsRequest, complete, steps
+from .rounds import Blocks, RoundsRequest, carry_out, complete, plan, steps
 
 
 def _one(ranks: int, **options) -> int:
@@ -40,7 +40,7 @@ def _leader_blocks(ranks: int, ranks_per_node: int, across: str = "ring") -> int
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A schedule, `rounds(rank, ranks, **options)`, and into how many blocks it cuts the array, `blocks(ranks, **options)`.
+    """A schedule, `rounds(rank, ranks, **options)`; `blocks(ranks, **options)` is into how many it cuts the array.
 
     `cost(P, count, itemsize, alpha, beta, gamma, **options)` is its closed form (cost.py) on a uniform network.
     """
@@ -119,13 +119,14 @@ def find(algorithms: dict[str, Algorithm], name: str) -> Algorithm:
 
 
 def collective(driver: Callable[..., Iterator[list]]) -> Callable:
-    """Make a function that carries out the collective, and its `.start`, which begins it and returns a RoundsRequest."""
+    """A function that carries out the collective; its `.start` begins it and returns a RoundsRequest."""
 
     @wraps(driver)
     def carry_out(*arguments, **options) -> Any:
         return complete(driver(*arguments, **options))
 
     carry_out.start = lambda *arguments, **options: RoundsRequest(driver(*arguments, **options))
+    carry_out.driver = driver  # for a collective that is part of another
     return carry_out
 
 
@@ -151,6 +152,20 @@ def _run(comm, algorithm: Algorithm, x, op=mpi.SUM, **options) -> Iterator[list]
     rounds = algorithm.rounds(comm.rank, comm.size, **options)
     options.pop("root", None)
     return steps(comm, rounds, Blocks(flat(x), algorithm.blocks(comm.size, **options)), op=op)
+
+
+def allreduce_steps(comm, x, op, algorithm: str, options: dict[str, Any]) -> Iterator[list]:
+    """Carry out an all-reduce of a one-dimensional array with this algorithm; what `allreduce` and `calibrate` drive.
+
+    The plan is remembered with the communicator: for a small array it costs more than the messages.
+    """
+    plans = mpi.kept(comm).setdefault("plans", {})
+    key = algorithm, len(x), *options.items()
+    if key not in plans:
+        schedule = find(ALLREDUCE, algorithm)
+        blocks = Blocks(x, schedule.blocks(comm.size, **options))
+        plans[key] = plan(schedule.rounds(comm.rank, comm.size, **options), blocks, blocks)
+    return carry_out(comm, plans[key], x, x, op)
 
 
 def _own(comm, x):

@@ -2,9 +2,10 @@
 
 Paper     Sanders, Speck & Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (2009);
           Jeaugey, "Massively scale your deep learning training with NCCL 2.4" (2019) uses their idea.
-Idea      Cut the array into S segments and let them follow each other up a binary tree, and down again. In one tree half
-          of the ranks are leaves that send once and never receive a contribution, while an inner rank receives twice. So
-          take a second tree in which leaves and inner ranks have changed places, and give each half of the array.
+Idea      Cut the array into S segments and let them follow each other up a binary tree, and down again. In one tree
+          half of the ranks are leaves that send once and never receive a contribution, while an inner rank receives
+          twice. So take a second tree in which leaves and inner ranks have changed places, and give each tree half of
+          the array.
 Rounds    An inner rank has two children in one tree and none in the other, and at most one parent in each. Paint the
           edges in two colours so that nobody sends, or receives, twice in one colour: even rounds belong to one colour,
           odd ones to the other, and in every round a rank sends one segment and receives one.
@@ -42,7 +43,7 @@ class Edges(NamedTuple):
 
 
 def parent(place: int, ranks: int) -> int | None:
-    """The parent in the in-order binary tree: clear the lowest set bit and set the next one, if there is such a rank."""
+    """The parent in the in-order binary tree: clear the lowest set bit and set the next one, if that rank exists."""
     if place == 0:
         return None
     bit = place & -place
@@ -51,7 +52,7 @@ def parent(place: int, ranks: int) -> int | None:
 
 
 def tree_parents(ranks: int, tree: int) -> list[int | None]:
-    """Every rank's parent in tree 0 or 1. Tree 1 is tree 0 mirrored, or shifted by one if P is odd: odd becomes even."""
+    """Every rank's parent. Tree 1 is tree 0 mirrored, or shifted by one if P is odd: leaves become inner ranks."""
     place = [[r, ranks - 1 - r if ranks % 2 == 0 else (r - 1) % ranks][tree] for r in range(ranks)]
     rank_at = {p: r for r, p in enumerate(place)}
     return [rank_at.get(parent(p, ranks)) for p in place]
@@ -81,7 +82,7 @@ def paint(ranks: int, trees: int) -> tuple[tuple[Edges, Edges], int]:
 
 
 def _colours(edges: list) -> dict:
-    """A colour for every edge, 0 or 1, that it shares neither with the other edge up of its child, nor down of its parent.
+    """A colour, 0 or 1, for every edge, so that no rank sends or receives over two edges of one colour.
 
     Every end has at most two edges, so they form paths and rings of even length: go along and alternate.
     """

@@ -3,8 +3,8 @@
 Model     A message of n bytes takes alpha + n beta seconds; a rank sends one and receives one at a time; combining
           costs gamma seconds per byte (Hockney 1994; Thakur, Rabenseifner & Gropp 2005).
 Exact     On a uniform network these are not estimates: the virtual cluster takes exactly this long, for any number of
-          ranks and any length, unless the docstring says "at most". Blocks differ by one element at most, the longer ones
-          come first, and the largest of each round lies on the longest way through the schedule.
+          ranks and any length, unless the docstring says "at most". Blocks differ by one element at most, the longer
+          ones come first, and the largest of each round lies on the longest way through the schedule.
 Symbols   P ranks; arrays of `count` elements of `itemsize` bytes, n bytes together, cut into P blocks; n_P is the bytes
           of the largest block; alpha in seconds, beta and gamma in seconds per byte.
 """
@@ -45,7 +45,7 @@ class Cost:
 
 
 def messages(number: int, nbytes: float, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """`number` messages one after the other, of `nbytes` bytes together, all of which are combined if gamma is given."""
+    """`number` messages one after the other, of `nbytes` together, all of which are combined if gamma is given."""
     return Cost(number * alpha, nbytes * beta, nbytes * gamma)
 
 
@@ -103,7 +103,7 @@ def chain_broadcast(
 
 
 def binomial_scatter(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """ceil(log2 P) alpha + (n - n_P) beta from root 0; from another root within ceil(log2 P) elements. A gather alike."""
+    """ceil(log2 P) alpha + (n - n_P) beta from root 0, within ceil(log2 P) elements from another. So does a gather."""
     return messages(log2_rounds(P), _bytes(P, count, itemsize, 1, P), alpha, beta)
 
 
@@ -118,7 +118,7 @@ def scatter_allgather_broadcast(
 
 
 def ring_allgather(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """(P - 1) (alpha + n_P beta). count: elements of the gathered array. Direct: at most this, exact if P divides count."""
+    """(P - 1) (alpha + n_P beta); the direct one too, if P divides count. count: elements of the gathered array."""
     return messages(P - 1, (P - 1) * largest_block(P, count, itemsize), alpha, beta)
 
 
@@ -145,9 +145,9 @@ def ring_reduce_scatter(P: int, count: int, itemsize: int, alpha: float, beta: f
 
 
 def direct_reduce_scatter(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """(P - 1) (alpha + n_P beta) + n_P gamma: all additions but the last are hidden, unless they take longer than messages.
+    """(P - 1) (alpha + n_P beta) + n_P gamma: only the last addition is not hidden behind a message.
 
-    At most this; exact if P divides count.
+    More if an addition takes longer than a message. At most this; exact if P divides count.
     """
     if P == 1:
         return Cost(0.0, 0.0)
@@ -159,7 +159,7 @@ def direct_reduce_scatter(P: int, count: int, itemsize: int, alpha: float, beta:
 def recursive_halving_reduce_scatter(
     P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0
 ) -> Cost:
-    """log2 P alpha + (P - 1) / P n (beta + gamma) for powers of two; the fold adds a message of n bytes and one of n_P."""
+    """log2 P alpha + (P - 1) / P n (beta + gamma) for powers of two; a fold adds messages of n and of n_P bytes."""
     extra = P - core(P)
     sizes = [_bytes(P, count, itemsize, 0, d + min(d, extra)) for d in _distances(core(P))]
     if not extra:
@@ -177,7 +177,7 @@ def pairwise_alltoall(P: int, count: int, itemsize: int, alpha: float, beta: flo
 
 
 def bruck_alltoall(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """ceil(log2 P) alpha + n / P beta times the number of set bits in 1, ..., P - 1: n / 2 log2 P beta for powers of two."""
+    """ceil(log2 P) alpha + n / P beta times the set bits of 1, ..., P - 1: log2 P n / 2 beta for powers of two."""
     bits = sum(way.bit_count() for way in range(P))
     return messages(log2_rounds(P), bits * largest_block(P, count, itemsize), alpha, beta)
 
@@ -324,14 +324,14 @@ def _across(nodes, count, itemsize, alpha, beta, gamma, across, alpha_out, beta_
 def torus_allreduce(
     P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0, width: int = 1
 ) -> Cost:
-    """Reduce-scatter along X, all-reduce of n / X along Y, allgather along X: 2 (X + Y - 2) alpha + 2 (P - 1) / P n beta."""
+    """2 (X + Y - 2) alpha + 2 (P - 1) / P n beta on rows of X = width ranks; at most, exact if P divides count."""
     return hierarchical_allreduce(P, count, itemsize, alpha, beta, gamma, width)
 
 
 def x_then_y_allreduce(
     P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0, width: int = 1
 ) -> Cost:
-    """Two all-reduces of everything: as many latencies as the torus, and 2 ((X - 1) / X + (Y - 1) / Y) n beta. At most."""
+    """At most 2 (X + Y - 2) alpha + 2 ((X - 1) / X + (Y - 1) / Y) n beta: two all-reduces of everything."""
     height = nodes_of(P, width)
     row, column = _bytes(P, count, 1, 0, height) * width, _bytes(P, count, 1, 0, width) * height
     along_x = ring_allreduce(width, row, itemsize, alpha, beta, gamma)
@@ -354,10 +354,11 @@ BOUNDS = {
 
 
 def lower_bound(collective: str, P: int, nbytes: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """The least that each term can be, whatever the schedule (Chan et al. 2007, table 1); not attained all at once, perhaps.
+    """The least that each term can be, whatever the schedule (Chan et al. 2007, table 1); perhaps not all at once.
 
     Latency: what one rank knows spreads to at most twice as many ranks in a round. Bandwidth: bytes that some rank
-    must send or receive. Reduction: (P - 1) / P n, if the additions are shared evenly. nbytes: the larger of a rank's buffers.
+    must send or receive. Reduction: (P - 1) / P n, if the additions are shared evenly. nbytes: the larger of a
+    rank's buffers.
     """
     latencies, share, combines = BOUNDS[collective]
     if P == 1:
@@ -382,8 +383,8 @@ def total_bytes(
 ) -> int:
     """Bytes that all ranks together send in an all-reduce of nbytes each, with an algorithm of that name.
 
-    2 (P - 1) n, the least there is, for every schedule that adds each contribution once and tells each rank once; more for
-    recursive doubling, where all ranks do all additions, and for "x then y", where whole columns do the same.
+    2 (P - 1) n, the least there is, for every schedule that adds each contribution once and tells each rank once;
+    more for recursive doubling, where all ranks do all additions, and for "x then y", where whole columns do the same.
     """
     if algorithm == "recursive doubling":
         k, extra = core(P).bit_length() - 1, P - core(P)
@@ -402,13 +403,14 @@ def bus_bandwidth(collective: str, P: int, nbytes: int, seconds: float) -> float
 
     nbytes is the size of the larger of a rank's two buffers. Allreduce counts 2 (P - 1) / P of it, reduce-scatter,
     allgather, scatter, gather and all-to-all (P - 1) / P, broadcast and reduce all of it (nccl-tests,
-    doc/PERFORMANCE.md): the bandwidth term of lower_bound. For P = 1 nothing has to move.
+    doc/PERFORMANCE.md): the bandwidth term of lower_bound; "sendrecv" all of it, too. For P = 1 nothing has to move.
     """
-    return BOUNDS[collective][1](P) * nbytes / seconds
+    share = 1.0 if collective == "sendrecv" else BOUNDS[collective][1](P)
+    return share * nbytes / seconds
 
 
 def aggregated(sizes: list[int], alpha: float, beta: float) -> tuple[float, float]:
-    """Seconds for messages of these bytes in one, and for each on its own: alpha + sum(n_i) beta, sum(alpha + n_i beta)."""
+    """Seconds for messages of these bytes in one, and one by one: alpha + sum(n_i) beta, sum(alpha + n_i beta)."""
     together = alpha + sum(sizes) * beta
     return together, together + (len(sizes) - 1) * alpha
 

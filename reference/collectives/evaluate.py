@@ -52,7 +52,9 @@ def evaluate(
     blocks: int | None = None,
     **options,
 ) -> Evaluation:
-    """Time the schedule `rounds(rank, ranks, **options)` for P ranks; count elements of itemsize bytes in `blocks` blocks.
+    """Time the schedule `rounds(rank, ranks, **options)` for P ranks and count elements of itemsize bytes.
+
+    The array is cut into `blocks` blocks, P unless told.
 
     Every rank must yield the same number of rounds (with PROC_NULL where it has nothing to do).
     Raises ValueError if in some round what a rank sends is not what its receiver expects.

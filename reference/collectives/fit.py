@@ -21,12 +21,12 @@ import numpy as np
 from .. import mpi
 from ..perf.measure import measure
 from ..perf.networks import Network
-from .algorithms import ALLREDUCE, Algorithm
-from .rounds import Blocks, execute
+from .algorithms import ALLREDUCE, allreduce_steps
+from .rounds import complete
 
 SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22)  # bytes
 ALGORITHMS = ("recursive doubling", "halving-doubling", "direct", "ring")
-SECONDS_A_SIZE = 0.12  # about how long one size is measured
+SECONDS_A_SIZE = 0.03  # about how long one size of one algorithm is measured
 
 
 class Sample(NamedTuple):
@@ -125,30 +125,29 @@ def fit(P: int, samples: Sequence[Sample], gamma: float = 0.0, options: dict[str
     return Fit(P, *line(np.ones(len(names), bool)), gamma, lines, options, tuple(samples))
 
 
-def calibrate(comm, sizes: Sequence[int] = SIZES, algorithms: Sequence[str] = ALGORITHMS) -> Fit:
-    """Measure all-reduces of float32 on this machine, about a second; the same Fit on every rank.
+def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES) -> Fit:
+    """Measure all-reduces of float32 on this machine, about half a second an algorithm; the same Fit on every rank.
 
-    Raises ValueError on one rank, which has nobody to exchange messages with.
+    candidates: names in ALLREDUCE with the options to measure them with; four good ones unless told, and the
+    hierarchical one if there are several nodes. sizes: bytes.
+    Raises ValueError for one rank, which has nobody to exchange messages with.
     """
     if comm.size == 1:
         raise ValueError("one rank sends no messages, so there is nothing to measure: start with mpirun -n 2 or more")
-    options = _options(comm)
-    names = [*algorithms, *options]
+    candidates = {name: {} for name in ALGORITHMS} | _hierarchical(comm) if candidates is None else candidates
     samples = []
     for nbytes in sorted(sizes, reverse=True):  # the large ones first, to warm up
         x = np.zeros(max(1, nbytes // 4), np.float32)
-        programs = [partial(_once, comm, x, ALLREDUCE[name], options.get(name, {})) for name in names]
+        programs = [
+            lambda x=x, name=name, own=own: complete(allreduce_steps(comm, x, mpi.SUM, name, own))
+            for name, own in candidates.items()
+        ]
         once = sum(time.median for time in measure(comm, programs, 1))
-        repeat = int(np.clip(SECONDS_A_SIZE / once, 3, 15))
+        repeat = int(np.clip(SECONDS_A_SIZE * len(programs) / once, 3, 15))
         times = measure(comm, programs, repeat)
-        samples += [Sample(name, x.nbytes, time.median) for name, time in zip(names, times, strict=True)]
+        samples += [Sample(name, x.nbytes, time.median) for name, time in zip(candidates, times, strict=True)]
     gamma = _gamma(comm)
-    return comm.bcast(fit(comm.size, samples, gamma, options) if comm.rank == 0 else None)
-
-
-def _once(comm, x, algorithm: Algorithm, options: dict) -> None:
-    blocks = Blocks(x, algorithm.blocks(comm.size, **options))
-    execute(comm, algorithm.rounds(comm.rank, comm.size, **options), blocks)
+    return comm.bcast(fit(comm.size, samples, gamma, candidates) if comm.rank == 0 else None)
 
 
 def _gamma(comm, nbytes: int = 2**20) -> float:
@@ -158,8 +157,8 @@ def _gamma(comm, nbytes: int = 2**20) -> float:
     return time.median / nbytes
 
 
-def _options(comm) -> dict[str, dict]:
-    """The hierarchical algorithm as a candidate, if the ranks fill several nodes, one after the other, with several each."""
+def _hierarchical(comm) -> dict[str, dict]:
+    """The hierarchical algorithm as a candidate, if consecutive ranks fill several nodes with equally many each."""
     here = comm.Split_type(mpi.COMM_TYPE_SHARED, key=comm.rank)
     mine = (here.size, comm.rank - here.rank)
     here.Free()

@@ -64,7 +64,7 @@ def leader_allreduce_rounds(rank, ranks: int, ranks_per_node: int, across: str =
 
 
 def torus_allreduce_rounds(rank, ranks: int, width: int) -> Iterator[Round]:
-    """On a torus of rows of `width` ranks: reduce-scatter along X, all-reduce of n / width along Y, allgather along X."""
+    """On rows of X = width ranks: reduce-scatter along X, all-reduce of n / X bytes along Y, allgather along X."""
     yield from hierarchical_allreduce_rounds(rank, ranks, width)
 
 

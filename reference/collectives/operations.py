@@ -24,7 +24,7 @@ OPERATIONS = {
 
 
 def combiner(op, like) -> Callable:
-    """The function (into, other, other_first) that does into = into op other, or other op into, elementwise and in place.
+    """The function (into, other, other_first) that does into = into op other (or other op into) elementwise.
 
     op: one of OPERATIONS, or your own function of two arrays that returns a third of the same shape and type. It must
     be associative and should be commutative: a schedule decides in which order it combines, and only what does not

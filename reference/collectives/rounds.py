@@ -12,8 +12,8 @@ The generator is a pure function of (rank, ranks): no communicator and no data i
 - put together from others, on part of the ranks (`within`);
 - drawn.
 
-An array is cut into blocks, and a round names blocks, not elements: `(lo, hi)` are the blocks lo, ..., hi-1. A range may
-run past the last block and goes on at block 0.
+An array is cut into blocks, and a round names blocks, not elements: `(lo, hi)` are the blocks lo, ..., hi-1. A range
+may run past the last block and goes on at block 0.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ def only(condition, peer):
 
 
 def within(rounds: Iterable[Round], member: Callable, first=0, each=1, active=True) -> Iterator[Round]:
-    """The rounds of a group as rounds of the whole: its rank g is rank member(g), its block b begins at first + b * each.
+    """The rounds of a group as rounds of the whole.
 
+    The group's rank g is rank member(g) (asked for PROC_NULL, too), its block b begins at first + b * each.
     Where `active` is not true, the rank only looks on.
     """
     for to, send, source, recv, combines, wait in rounds:
@@ -103,7 +104,7 @@ class Blocks:
         self.array, self.starts, self.stops = array, starts, stops
 
     def span(self, blocks: tuple[int, int]) -> tuple[int, int]:
-        """The elements (first, last + 1) of the blocks; past the end of the array for a range that goes on at block 0."""
+        """The elements (first, last + 1) of the blocks; past the array's end for a range that goes on at block 0."""
         (lo, hi), number = blocks, len(self.starts)
         if hi <= lo:
             return 0, 0

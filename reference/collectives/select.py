@@ -1,8 +1,8 @@
 """All-reduce that chooses its algorithm: by size, number of ranks, and what is known of the network.
 
 Idea      There is a formula for the time of every algorithm, so ask all of them and take the least. Where two meet is
-          computed, for this network and this number of ranks; it is no constant of nature. The "256 KB" and "10 MB" below
-          which one "should use a tree" are two readings from machines that nobody names.
+          computed, for this network and this number of ranks; it is no constant of nature. The "256 KB" and "10 MB"
+          below which one "should use a tree" are two readings from machines that nobody names.
 Known     on the virtual cluster its network, so the choice is exact; on real ranks a Fit of this machine (fit.py)
 Levels    On a network of several levels the schedules themselves are timed (evaluate.py), contention included, and the
           hierarchical one is a candidate.
@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from .. import mpi
 from ..perf.networks import Network
 from . import cost, fit
-from .algorithms import ALLREDUCE, collective, find, flat
+from .algorithms import ALLREDUCE, allreduce_steps, collective, find, flat
 from .evaluate import evaluate
-from .rounds import Blocks, Posts, carry_out, plan
 
 
 class Choice(NamedTuple):
@@ -59,7 +58,7 @@ def predict(algorithm: str, P: int, count: int, itemsize: int, machine: Network 
 
 
 def choose(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Choice:
-    """The fastest algorithm. On networks of several levels this takes milliseconds to seconds: `allreduce` remembers it."""
+    """The fastest algorithm. On several levels this takes milliseconds to seconds; `allreduce` remembers it."""
     asked = [
         Choice(name, options, predict(name, P, count, itemsize, machine, **options))
         for name, options in candidates(P, count, itemsize, machine)
@@ -110,25 +109,23 @@ def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Networ
 
     x: contiguous array or tensor of any shape, of one length on all ranks. op: an MPI operation or your own function of
     two arrays (operations.py). algorithm: a name in ALLREDUCE, with its options (segments, ranks_per_node, across,
-    width); else the fastest one for `machine`: a Network, a Fit, or by default what is known of the one that comm runs on.
+    width); else the fastest one for `machine`: a Network, a Fit, or by default what is known of the one that comm
+    runs on.
     On real ranks the first call on a communicator measures for about a second, unless machine or algorithm is given.
     Raises ValueError for an unknown algorithm or an array that is not contiguous, TypeError for what is no array.
     """
     elements = flat(x)
     if comm.size > 1:
-        posts = _planned(comm, elements, algorithm, machine, options)
-        yield from carry_out(comm, posts, elements, elements, op)
+        if algorithm is None:
+            algorithm, options, _ = _choice(comm, len(elements), elements.itemsize, machine)
+        yield from allreduce_steps(comm, elements, op, algorithm, options)
     return x
 
 
-def _planned(comm, x, algorithm: str | None, machine: Network | fit.Fit | None, options: dict[str, Any]) -> list[Posts]:
-    """The plan for such an array, remembered with the communicator: for a small one it takes longer than the messages."""
-    plans = mpi.kept(comm).setdefault("plans", {})
-    key = len(x), x.itemsize, algorithm, id(machine), *options.items()
-    if key not in plans:
-        if algorithm is None:
-            algorithm, options, _ = choose(comm.size, len(x), x.itemsize, machine or fit.known(comm))
-        schedule = find(ALLREDUCE, algorithm)
-        blocks = Blocks(x, schedule.blocks(comm.size, **options))
-        plans[key] = machine, plan(schedule.rounds(comm.rank, comm.size, **options), blocks, blocks)
-    return plans[key][1]  # the machine is kept beside it, so that its id is not given to another
+def _choice(comm, count: int, itemsize: int, machine: Network | fit.Fit | None) -> Choice:
+    """`choose`, remembered with the communicator, beside the machine: so its id is not given to another."""
+    choices = mpi.kept(comm).setdefault("choices", {})
+    key = count, itemsize, id(machine)
+    if key not in choices:
+        choices[key] = machine, choose(comm.size, count, itemsize, machine or fit.known(comm))
+    return choices[key][1]

@@ -33,8 +33,8 @@ class Request(Completion):
     """A send or a receive. Ranks (`rank` is its owner, `peer` the other side) are numbered as in the world.
 
     `context` and `tag` say which receive a send can meet. A `blocking` receive's buffer is filled at the match: nobody
-    can look before it is complete. A send that is not `synchronous` is buffered. Its transfer, once it has started, is in
-    at `arrival` seconds; `receive` is what it has been matched with.
+    can look before it is complete. A send that is not `synchronous` is buffered. Its transfer, once it has started,
+    is in at `arrival` seconds; `receive` is what it has been matched with.
     A receive whose `buffer` is None takes a message of any size, its pickled object, into `parcel`.
     """
 
