@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import mpi
 from . import binary_tree, bruck, chain, cost, direct, doubling, exchange, hierarchical, ring, tree
-from .rounds import Blocks, RoundsRequest, carry_out, complete, plan, steps
+from .rounds import Blocks, Posts, RoundsRequest, complete, plan, steps
 
 
 def _one(ranks: int, **options) -> int:
@@ -154,18 +154,11 @@ def _run(comm, algorithm: Algorithm, x, op=mpi.SUM, **options) -> Iterator[list]
     return steps(comm, rounds, Blocks(flat(x), algorithm.blocks(comm.size, **options)), op=op)
 
 
-def allreduce_steps(comm, x, op, algorithm: str, options: dict[str, Any]) -> Iterator[list]:
-    """Carry out an all-reduce of a one-dimensional array with this algorithm; what `allreduce` and `calibrate` drive.
-
-    The plan is remembered with the communicator: for a small array it costs more than the messages.
-    """
-    plans = mpi.kept(comm).setdefault("plans", {})
-    key = algorithm, len(x), *options.items()
-    if key not in plans:
-        schedule = find(ALLREDUCE, algorithm)
-        blocks = Blocks(x, schedule.blocks(comm.size, **options))
-        plans[key] = plan(schedule.rounds(comm.rank, comm.size, **options), blocks, blocks)
-    return carry_out(comm, plans[key], x, x, op)
+def plan_allreduce(comm, x, algorithm: str, options: dict[str, Any]) -> list[Posts]:
+    """What this rank has to post in an all-reduce of a one-dimensional array like x."""
+    schedule = find(ALLREDUCE, algorithm)
+    blocks = Blocks(x, schedule.blocks(comm.size, **options))
+    return plan(schedule.rounds(comm.rank, comm.size, **options), blocks, blocks)
 
 
 def _own(comm, x):

@@ -21,11 +21,11 @@ import numpy as np
 from .. import mpi
 from ..perf.measure import measure
 from ..perf.networks import Network
-from .algorithms import ALLREDUCE, allreduce_steps
-from .rounds import complete
+from .algorithms import ALLREDUCE, plan_allreduce
+from .rounds import carry_out, complete
 
 SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22)  # bytes
-ALGORITHMS = ("recursive doubling", "halving-doubling", "direct", "ring")
+ALGORITHMS = ("binomial tree", "recursive doubling", "halving-doubling", "direct", "ring")
 SECONDS_A_SIZE = 0.03  # about how long one size of one algorithm is measured
 
 
@@ -128,7 +128,7 @@ def fit(P: int, samples: Sequence[Sample], gamma: float = 0.0, options: dict[str
 def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES) -> Fit:
     """Measure all-reduces of float32 on this machine, about half a second an algorithm; the same Fit on every rank.
 
-    candidates: names in ALLREDUCE with the options to measure them with; four good ones unless told, and the
+    candidates: names in ALLREDUCE with the options to measure them with; five good ones unless told, and the
     hierarchical one if there are several nodes. sizes: bytes.
     Raises ValueError for one rank, which has nobody to exchange messages with.
     """
@@ -138,10 +138,8 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
     samples = []
     for nbytes in sorted(sizes, reverse=True):  # the large ones first, to warm up
         x = np.zeros(max(1, nbytes // 4), np.float32)
-        programs = [
-            lambda x=x, name=name, own=own: complete(allreduce_steps(comm, x, mpi.SUM, name, own))
-            for name, own in candidates.items()
-        ]
+        plans = [plan_allreduce(comm, x, name, options) for name, options in candidates.items()]
+        programs = [lambda posts=posts, x=x: complete(carry_out(comm, posts, x, x)) for posts in plans]
         once = sum(time.median for time in measure(comm, programs, 1))
         repeat = int(np.clip(SECONDS_A_SIZE * len(programs) / once, 3, 15))
         times = measure(comm, programs, repeat)
@@ -153,7 +151,12 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
 def _gamma(comm, nbytes: int = 2**20) -> float:
     """Seconds per byte of an addition, while all ranks add."""
     a, b = np.zeros(nbytes // 4, np.float32), np.ones(nbytes // 4, np.float32)
-    (time,) = measure(comm, [lambda: np.add(a, b, out=a)], 9)
+
+    def add() -> None:
+        np.add(a, b, out=a)
+        comm.Barrier()  # until all have: cores may be fewer than ranks
+
+    (time,) = measure(comm, [add], 9)
     return time.median / nbytes
 
 

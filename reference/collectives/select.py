@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from .. import mpi
 from ..perf.networks import Network
 from . import cost, fit
-from .algorithms import ALLREDUCE, allreduce_steps, collective, find, flat
+from .algorithms import ALLREDUCE, collective, find, flat, plan_allreduce
 from .evaluate import evaluate
+from .rounds import carry_out
 
 
 class Choice(NamedTuple):
@@ -116,16 +117,12 @@ def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Networ
     """
     elements = flat(x)
     if comm.size > 1:
-        if algorithm is None:
-            algorithm, options, _ = _choice(comm, len(elements), elements.itemsize, machine)
-        yield from allreduce_steps(comm, elements, op, algorithm, options)
+        key = len(elements), elements.itemsize, algorithm, id(machine), *options.items()
+        if (known := mpi.kept(comm).get(key)) is None:  # for a small array a plan takes longer than the messages
+            if algorithm is None:
+                known_machine = fit.known(comm) if machine is None else machine
+                algorithm, options, _ = choose(comm.size, len(elements), elements.itemsize, known_machine)
+            # the machine is kept beside the plan, so that its id is not given to another one
+            known = mpi.kept(comm)[key] = plan_allreduce(comm, elements, algorithm, options), machine
+        yield from carry_out(comm, known[0], elements, elements, op)
     return x
-
-
-def _choice(comm, count: int, itemsize: int, machine: Network | fit.Fit | None) -> Choice:
-    """`choose`, remembered with the communicator, beside the machine: so its id is not given to another."""
-    choices = mpi.kept(comm).setdefault("choices", {})
-    key = count, itemsize, id(machine)
-    if key not in choices:
-        choices[key] = machine, choose(comm.size, count, itemsize, machine or fit.known(comm))
-    return choices[key][1]
