@@ -52,7 +52,7 @@ class Fit:
     """What was measured on P ranks, and the numbers that describe it.
 
     alpha (s), beta and gamma (s/byte) hold for all algorithms together; `lines` has an own (alpha, beta) for each.
-    `options` are what an algorithm was measured with, such as ranks_per_node.
+    `options` are what an algorithm was measured with, such as ranks_per_node; `itemsize` is the bytes of an element.
     """
 
     P: int
@@ -62,6 +62,7 @@ class Fit:
     lines: dict[str, tuple[float, float]]
     options: dict[str, dict[str, Any]]
     samples: tuple[Sample, ...]
+    itemsize: int = 1
 
     def seconds(self, algorithm: str, P: int, count: int, itemsize: int) -> float:
         """The time of an all-reduce by the algorithm's own line."""
@@ -73,14 +74,11 @@ class Fit:
 
     def residuals(self) -> list[Residual]:
         """Every sample beside its two predictions."""
-        return [
-            Residual(
-                *sample,
-                self.seconds(sample.algorithm, self.P, sample.nbytes, 1),
-                self._cost(sample.algorithm, self.P, sample.nbytes, 1, self.alpha, self.beta),
-            )
-            for sample in self.samples
-        ]
+        found = []
+        for sample in self.samples:
+            asked = sample.algorithm, self.P, sample.nbytes // self.itemsize, self.itemsize
+            found.append(Residual(*sample, self.seconds(*asked), self._cost(*asked, self.alpha, self.beta)))
+        return found
 
     def error(self) -> tuple[float, float]:
         """The mean relative error of the own lines, and of the common one: 0.2 is 20 %."""
@@ -107,11 +105,17 @@ def relative_least_squares(parts, seconds, known=0.0) -> list[float]:
     return (solution / scale).tolist()
 
 
-def fit(P: int, samples: Sequence[Sample], gamma: float = 0.0, options: dict[str, dict] | None = None) -> Fit:
+def fit(
+    P: int,
+    samples: Sequence[Sample],
+    gamma: float = 0.0,
+    options: dict[str, dict] | None = None,
+    itemsize: int = 1,
+) -> Fit:
     """alpha and beta from samples of any algorithms on P ranks; gamma (s/byte) is known already."""
     options, parts, added = options or {}, [], []
     for algorithm, nbytes, _ in samples:
-        cost = partial(ALLREDUCE[algorithm].cost, P, nbytes, 1, **options.get(algorithm, {}))
+        cost = partial(ALLREDUCE[algorithm].cost, P, nbytes // itemsize, itemsize, **options.get(algorithm, {}))
         unit = cost(1.0, 1.0)
         parts.append((unit.latency, unit.bandwidth))
         added.append(cost(0.0, 0.0, gamma).reduction)
@@ -122,7 +126,7 @@ def fit(P: int, samples: Sequence[Sample], gamma: float = 0.0, options: dict[str
         return tuple(relative_least_squares(parts[of], seconds[of], added[of]))
 
     lines = {name: line(names == name) for name in dict.fromkeys(names.tolist())}
-    return Fit(P, *line(np.ones(len(names), bool)), gamma, lines, options, tuple(samples))
+    return Fit(P, *line(np.ones(len(names), bool)), gamma, lines, options, tuple(samples), itemsize)
 
 
 def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES) -> Fit:
@@ -145,19 +149,20 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
         times = measure(comm, programs, repeat)
         samples += [Sample(name, x.nbytes, time.median) for name, time in zip(candidates, times, strict=True)]
     gamma = _gamma(comm)
-    return comm.bcast(fit(comm.size, samples, gamma, candidates) if comm.rank == 0 else None)
+    return comm.bcast(fit(comm.size, samples, gamma, candidates, 4) if comm.rank == 0 else None)
 
 
 def _gamma(comm, nbytes: int = 2**20) -> float:
-    """Seconds per byte of an addition, while all ranks add."""
+    """Seconds per byte of an addition, while all ranks add: cores may be fewer than ranks."""
     a, b = np.zeros(nbytes // 4, np.float32), np.ones(nbytes // 4, np.float32)
 
     def add() -> None:
         np.add(a, b, out=a)
-        comm.Barrier()  # until all have: cores may be fewer than ranks
+        mpi.compute(comm, reduced=nbytes)
+        comm.Barrier()
 
-    (time,) = measure(comm, [add], 9)
-    return time.median / nbytes
+    added, barrier = measure(comm, [add, comm.Barrier], 9)
+    return max(added.median - barrier.median, 0.0) / nbytes
 
 
 def _hierarchical(comm) -> dict[str, dict]:

@@ -1,0 +1,112 @@
+"""The automatic choice: the least of the formulas, a computed crossover, the hierarchical one on two levels."""
+
+import numpy as np
+import pytest
+
+from reference import mpi
+from reference.collectives import allreduce, choose, crossover, predict
+from reference.collectives.algorithms import ALLREDUCE
+from reference.collectives.fit import Sample, fit
+from reference.collectives.select import candidates
+from reference.worlds import launch, networks
+
+UNIFORM = networks.uniform(alpha=5e-6, beta=1e-11, gamma=2e-12)
+
+
+@pytest.mark.parametrize("P", [2, 5, 8, 64, 1000])
+@pytest.mark.parametrize("count", [0, 1, 1000, 10**6, 10**9])
+def test_the_choice_is_the_least_of_all_candidates(P, count):
+    choice = choose(P, count, 4, UNIFORM)
+    others = [predict(name, P, count, 4, UNIFORM, **own) for name, own in candidates(P, count, 4, UNIFORM)]
+    assert choice.seconds == min(others) and len(others) == 7
+
+
+def test_small_messages_want_few_rounds_and_large_ones_few_bytes():
+    assert choose(64, 1, 4, UNIFORM).algorithm == "recursive doubling"
+    assert choose(64, 10**8, 4, networks.uniform(5e-6, 1e-11)).algorithm == "halving-doubling"
+    assert choose(64, 10**8, 4, UNIFORM).algorithm == "direct"  # additions take time, and it hides them
+    assert choose(65, 10**8, 4, networks.uniform(0, 1e-11)).algorithm == "ring"  # the fold costs a whole array
+    assert choose(1000, 10**6, 4, UNIFORM).algorithm == "double tree"  # the ring's latency, the fold's bytes: neither
+
+
+@pytest.mark.parametrize("P, megabytes", [(8, 0.94), (64, 5.7), (256, 17.6), (1024, 56)])
+def test_the_crossover_of_tree_and_ring_depends_on_everything(P, megabytes):
+    """An unpipelined tree against a ring, alpha 5 us, 100 GB/s: no 256 KB and no 10 MB (E0-37, E3-03)."""
+    found = crossover("binomial tree", "ring", P, networks.uniform(5e-6, 1e-11))
+    log = (P - 1).bit_length()
+    by_hand = 5e-6 * (P - 1 - log) / (1e-11 * (log - (P - 1) / P))
+    assert found / 1e6 == pytest.approx(megabytes, rel=0.02) and found == pytest.approx(by_hand, rel=0.01)
+    slower = crossover("binomial tree", "ring", P, networks.uniform(50e-6, 1e-11))
+    assert slower == pytest.approx(10 * found, rel=0.01)
+
+
+def test_there_may_be_no_crossover():
+    assert crossover("recursive doubling", "binomial tree", 16, UNIFORM) is None
+    assert crossover("binomial tree", "recursive doubling", 16, UNIFORM) == 4  # from the first element on
+
+
+def test_two_levels_want_the_hierarchical_one_when_cards_are_shared():
+    network = networks.two_level(8, alpha=1e-6, beta=5e-12, alpha_out=5e-6, beta_out=4e-11, nics=8)
+    choice = choose(64, 25 * 10**6, 4, network)
+    assert choice.algorithm == "hierarchical" and choice.options["ranks_per_node"] == 8
+    assert choice.seconds < 0.5 * min(
+        predict(flat, 64, 25 * 10**6, 4, network) for flat in ("ring", "halving-doubling")
+    )
+
+
+def test_it_is_chosen_and_carried_out_on_the_virtual_cluster():
+    network = networks.two_level(4, alpha=1e-7, beta=1e-12, nics=4)
+
+    def program(comm, machine):
+        x = np.arange(4000.0) * (comm.rank + 1)
+        allreduce(comm, x, machine=machine)
+        return np.array_equal(x, np.arange(4000.0) * 36)
+
+    run = launch(program, 8, None, network=network)
+    assert all(run.results) and run.seconds == pytest.approx(choose(8, 4000, 8, network).seconds)
+    other = networks.uniform(1.0, 1e-12)  # told that latency is terrible
+    assert launch(program, 8, other, network=network).messages == [3] * 8
+
+
+def test_a_fit_is_a_machine_too():
+    """Own lines decide: the direct exchange was measured to be twice as fast as its formula for one machine says."""
+    samples = [Sample("ring", n, 1e-5 + 2e-9 * n) for n in (8, 10**6)]
+    samples += [Sample("recursive doubling", n, 4e-6 + 3e-9 * n) for n in (8, 10**6)]
+    machine = fit(8, samples)
+    assert choose(8, 2, 4, machine).algorithm == "recursive doubling"
+    assert choose(8, 10**6, 4, machine).algorithm == "ring"
+    assert crossover("recursive doubling", "ring", 8, machine) == pytest.approx(6e-6 / 1e-9, rel=0.2)
+
+
+def test_the_plan_is_made_once_and_machines_are_not_mixed_up():
+    def program(comm):
+        x = np.ones(64)
+        for _ in range(3):
+            allreduce(comm, x)
+        made = len(mpi.kept(comm))
+        for _ in range(3):  # new machines, which may get each other's address
+            allreduce(comm, x, machine=networks.uniform(1.0, 1e-12))
+        return made, len(mpi.kept(comm))
+
+    made, more = launch(program, 4).results[0]
+    assert more == made + 3
+
+
+@pytest.mark.parametrize("name", ["auto", *ALLREDUCE])
+def test_one_rank_needs_no_algorithm(name):
+    x = np.arange(3.0)
+    run = launch(lambda comm: allreduce(comm, x, algorithm=None if name == "auto" else name).tolist(), 1)
+    assert run.results == [[0.0, 1.0, 2.0]] and run.messages == [0]
+
+
+def test_real_ranks_choose_alike_and_are_right():
+    def program(comm):
+        machine = fit(comm.size, [Sample("ring", 8, 1e-3), Sample("recursive doubling", 8, 1e-5)])
+        found = []
+        for n in (1, 1000):
+            x = np.arange(n) * (comm.rank + 1.0)
+            found.append(np.array_equal(allreduce(comm, x, machine=machine), np.arange(n) * 15.0))
+        return found
+
+    run = launch(program, 5, world="mpi")
+    assert run.results == [[True, True]] * 5 and sum(run.messages) == 2 * (4 * 2 + 2)
