@@ -43,6 +43,20 @@ def test_json_holds_what_the_table_holds():
     assert row["seconds"]["low"] <= row["seconds"]["median"] <= row["seconds"]["high"]
 
 
+@pytest.mark.parametrize("name, own", [("auto", []), ("torus", ["--group", "2"]), ("double tree", ["--segments", "3"])])
+def test_any_algorithm_is_fitted_predicted_and_verified(name, own):
+    answer = json.loads(run(4, "--algorithm", name, *own, "--json", "--size", "4", "65536", "--repeat", "3").stdout)
+    chosen = {row["algorithm"] for row in answer["rows"]}
+    assert all(row["verified"] and row["fitted_seconds"] > 0 for row in answer["rows"])
+    assert chosen <= set(answer["fit"]["lines"]) and (name == "auto" or chosen == {name})
+    assert len(answer["fit"]["residuals"]) == 6 * len(answer["fit"]["lines"])
+
+
+def test_the_table_shows_the_fit():
+    shown = run(2, "--size", "4", "--repeat", "3", "--algorithm", "auto").stdout
+    assert "fitted to 2 ranks" in shown and "halving-doubling: alpha" in shown and "/fit" in shown
+
+
 def test_the_default_sizes_go_from_4_bytes_to_64_mebibytes():
     from reference.ring_allreduce import SIZES
 
@@ -66,6 +80,9 @@ def test_bus_bandwidth_is_that_of_nccl_tests():
         (["--size", "1e309"], "not a whole number"),
         (["--size", "900GiB"], "GiB are free"),
         (["--repeat", "0"], "1 to 1,000,000"),
+        (["--algorithm", "rang"], "choose from"),
+        (["--algorithm", "torus", "--group", "3"], "must divide 2: 1, 2"),
+        (["--algorithm", "double tree", "--segments", "0"], "--segments must be"),
         (["--nonsense"], "--nonsense"),
     ],
 )
@@ -86,7 +103,7 @@ def test_a_wrong_sum_is_told_and_fails(tmp_path):
     planted.write_text(
         "import sys\n"
         "from reference import cli, ring_allreduce as program\n"
-        "program.ring_allreduce = lambda comm, x: x\n"
+        "program.allreduce = lambda comm, x, **how: x\n"
         "sys.exit(cli.main(program.run, program.parser(), ['--size', '64', '--repeat', '1']))\n"
     )
     done = run(2, program=[sys.executable, str(planted)])

@@ -375,9 +375,27 @@ def advanced_by_test(comm):
     return faults
 
 
+def some_wait_in_between(comm, case):
+    """Every third rank completes one before it starts the next; the others have two under way."""
+    calls, requests = [Call(comm, case), Call(comm, case)], []
+    for call in calls:
+        requests.append(call.start())
+        if comm.rank % 3 == 0:
+            requests[-1].Wait()
+    mpi.waitall(requests)
+    return wrong(calls, requests)
+
+
 @pytest.mark.parametrize("program", [all_at_once, advanced_by_test])
 def test_nonblocking_calls_do_not_mix(program, world):
-    assert launch(program, 6, world=world).results == [[]] * 6
+    assert launch(program, 6, world=world, timeout=20).results == [[]] * 6
+
+
+@pytest.mark.parametrize("collective, algorithm", [(c, a) for c in TABLES for a in TABLES[c]])
+def test_nonblocking_calls_do_not_mix_whoever_is_ahead(collective, algorithm):
+    options, root = variants(collective, algorithm, 6, few=True)[0], 5 if collective in ROOTED else None
+    case = Case(collective, algorithm, 0 if collective == "barrier" else 18, options, root)
+    assert launch(some_wait_in_between, 6, case).results == [[]] * 6
 
 
 def test_groups_and_copies_of_them_do_not_mix(world):
