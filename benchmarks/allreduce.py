@@ -51,7 +51,7 @@ OPENMPI = ROOT / ".openmpi"
 
 
 def measure_all(comm, sizes: list[int]) -> dict:
-    """Medians in seconds by size and name, what the choice was, the fit's residuals, and seconds to copy a byte."""
+    """Medians in seconds by size and name, what the choice was, and the fit's residuals."""
     machine = known(comm)
     medians, choices = {}, {}
     for nbytes in tqdm(sizes, disable=comm.rank > 0, leave=False, desc=cli.library()):
@@ -62,6 +62,7 @@ def measure_all(comm, sizes: list[int]) -> dict:
             own = OPTIONS.get(name, {})
             if all(comm.size % own.get(key, 1) == 0 for key in ("ranks_per_node", "width")):
                 programs[name] = lambda x=x, name=name, own=own: allreduce(comm, x, algorithm=name, **own)
+        programs["copy"] = copier(comm, nbytes)
         once = sum(spread.median for spread in measure(comm, list(programs.values()), 1))
         repeat = int(np.clip(SECONDS_A_SIZE / once, 5, 100))
         times = measure(comm, list(programs.values()), repeat)
@@ -73,20 +74,19 @@ def measure_all(comm, sizes: list[int]) -> dict:
         "choices": choices,
         "error": machine.error(),
         "residuals": machine.residuals(),
-        "copy": seconds_to_copy(comm),
     }
 
 
-def seconds_to_copy(comm, nbytes: int = 2**23) -> float:
-    """Seconds a byte to copy memory while all ranks do."""
-    a, b = np.zeros(nbytes, np.uint8), np.ones(nbytes, np.uint8)
+def copier(comm, nbytes: int):
+    """A function that copies what a rank has to send, 2 (P - 1) / P n bytes, while all the others do."""
+    moved = int(cost.lower_bound("allreduce", comm.size, nbytes, 0.0, 1.0).bandwidth)
+    a, b = np.zeros(moved, np.uint8), np.ones(moved, np.uint8)
 
     def copy() -> None:
         np.copyto(a, b)
         comm.Barrier()  # until all have: cores may be fewer than ranks
 
-    (spread,) = measure(comm, [copy], 15)
-    return spread.median / nbytes
+    return copy
 
 
 def as_rank(arguments: argparse.Namespace) -> None:
@@ -187,12 +187,10 @@ def report(name: str, ranks: int, found: dict) -> None:
         small = geometric_mean([ratio for size, ratio in ratios.items() if size < LARGE])
         aim = AIMS[other]
         print(f"the choice over {other}: {large:.2f} from 64 KiB on (aim {aim[0]}), {small:.2f} below (aim {aim[1]})")
-    speed = 1e-9 / found["copy"]
-    print(f"all ranks copy {speed:.1f} GB/s each; share of the bound 2 (P - 1) / P n bytes at that speed:")
-    for size, row in found["medians"].items():
-        if size >= 2**20:
-            share = cost.lower_bound("allreduce", ranks, size, 0.0, found["copy"]).seconds / row["auto"]
-            print(f"  {in_bytes(size)}: {share:.0%}")
+    shares = [
+        f"{in_bytes(size)} {row['copy'] / row['auto']:.0%}" for size, row in found["medians"].items() if size >= 2**20
+    ]
+    print(f"share of the copy bound (all ranks copy 2 (P - 1) / P n bytes): {', '.join(shares)}")
     own, common = found["error"]
     print(f"the fit is off by {own:.0%} on average with a line for each algorithm, by {common:.0%} with one for all")
 

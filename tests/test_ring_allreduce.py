@@ -49,7 +49,7 @@ def test_any_algorithm_is_fitted_predicted_and_verified(name, own):
     chosen = {row["algorithm"] for row in answer["rows"]}
     assert all(row["verified"] and row["fitted_seconds"] > 0 for row in answer["rows"])
     assert chosen <= set(answer["fit"]["lines"]) and (name == "auto" or chosen == {name})
-    assert len(answer["fit"]["residuals"]) == 6 * len(answer["fit"]["lines"])
+    assert len(answer["fit"]["residuals"]) == 7 * len(answer["fit"]["lines"])
 
 
 def test_the_table_shows_the_fit():

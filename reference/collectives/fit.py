@@ -24,7 +24,7 @@ from ..perf.networks import Network
 from .algorithms import ALLREDUCE, plan_allreduce
 from .rounds import carry_out, complete
 
-SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22)  # bytes
+SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22, 2**24)  # bytes
 ALGORITHMS = ("binomial tree", "recursive doubling", "halving-doubling", "direct", "ring")
 SECONDS_A_SIZE = 0.03  # about how long one size of one algorithm is measured
 

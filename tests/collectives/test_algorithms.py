@@ -214,7 +214,7 @@ class Played(NamedTuple):
 def observe(P, calls, world="virtual", **options) -> dict[Case, Played]:
     """Carry out the cases in one launch."""
     virtual = world == "virtual"
-    run = launch(play, P, calls, virtual, world=world, **({"network": NETWORK} if virtual else {}), **options)
+    run = launch(play, P, calls, virtual, world=world, **({"network": NETWORK} | options if virtual else options))
     sent = defaultdict(lambda: ([0] * P, [0] * P))
     for event in run.timeline.of(kind="send"):
         nbytes, messages = sent[str(calls[int(event.start)]) if virtual else event.group]
@@ -271,7 +271,7 @@ VIRTUAL, REAL = (*range(1, 10), 12, 13, 16), (1, 2, 3, 5, 8)
 def played(P, world="virtual") -> dict[Case, Played]:
     """All cases for this number of ranks, in one launch."""
     calls = [*cases(P, [uneven(P)], few=P > 9), *cases(P, sorted({0, P // 2, 2 * P}) if P <= 9 else [], few=True)]
-    return observe(P, calls, world)
+    return observe(P, list(dict.fromkeys(calls)), world)
 
 
 # Right -------------------------------------------------------------------------------------------------------------
