@@ -212,25 +212,18 @@ def write(found: dict[str, dict]) -> None:
                 for size, row in one["medians"].items()
                 for what, seconds in row.items()
             )
-    fig, axes = plt.subplots(1, len(found), figsize=(6.5 * len(found), 4.6), layout="constrained", squeeze=False)
-    styles = {"library": ("#000000", "-"), "gloo": ("#CC79A7", "--"), "auto": ("#D55E00", "-")}
-    for ax, (name, one) in zip(axes[0], found.items(), strict=True):
-        sizes = list(one["medians"])
-        for what in next(iter(one["medians"].values())):
-            colour, line = styles.get(what, ("#56B4E9", ":"))
-            times = [one["medians"][size][what] for size in sizes]
-            ax.loglog(
-                sizes,
-                times,
-                line,
-                color=colour,
-                lw=2.4 if what in styles else 1,
-                label=name if what == "library" else what,
-            )
-            if what not in styles:
-                ax.annotate(what, (sizes[0], times[0]), fontsize="x-small", color="gray")
+    fig, axes = plt.subplots(1, len(found), figsize=(6 * len(found) + 2, 5), layout="constrained", squeeze=False)
+    first = {"library": ("black", "-"), "auto": ("#D55E00", "-"), "gloo": ("#CC79A7", "-"), "copy": ("gray", ":")}
+    colours = ["#0072B2", "#E69F00", "#009E73", "#56B4E9", "#000000", "#999999"]
+    rest = {name: (colours[k % 6], "--" if k < 6 else "-.") for k, name in enumerate(ALLREDUCE)}
+    for ax, one in zip(axes[0], found.values(), strict=True):
+        for what, (colour, line) in (rest | first).items():
+            if what in next(iter(one["medians"].values())):
+                label = "the library's own" if what == "library" else what
+                times = [row[what] for row in one["medians"].values()]
+                ax.loglog(list(one["medians"]), times, line, color=colour, lw=2.6 if what in first else 1, label=label)
         ax.set(title=one["library"], xlabel="bytes", ylabel="seconds")
-        ax.legend(fontsize="small")
+    fig.legend(*axes[0][0].get_legend_handles_labels(), loc="outside right center", fontsize="small")
     fig.savefig(RESULTS / "allreduce.png", dpi=130)
     print(f"\nwritten: {RESULTS.relative_to(ROOT)}/allreduce.csv and allreduce.png")
 
