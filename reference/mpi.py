@@ -99,15 +99,23 @@ def world() -> MPI.Intracomm:
 
 def waitall(requests: Sequence, statuses: list[Status] | None = None) -> None:
     """Wait for every request; `statuses` (same length) tell what each one received."""
-    if len(set(map(type, requests))) == 1:
+    kinds = set(map(type, requests))
+    if len(kinds) == 1:
         type(requests[0]).Waitall(requests, statuses)
-    else:  # our own collectives beside MPI's messages
-        for number, request in enumerate(requests):
-            request.Wait(statuses[number] if statuses else None)
+        return
+    for kind in sorted(kinds, key=lambda kind: not hasattr(kind, "made_of_messages")):
+        own = [number for number, request in enumerate(requests) if type(request) is kind]
+        kind.Waitall([requests[number] for number in own], [statuses[number] for number in own] if statuses else None)
 
 
 def waitany(requests: Sequence, status: Status | None = None) -> int:
-    """Wait until one of the requests is complete and return its index (UNDEFINED if none is active)."""
+    """Wait until one of the requests is complete and return its index (UNDEFINED if none is active).
+
+    Raises TypeError for messages and our own collectives in one list: wait for them with `waitall`.
+    """
+    kinds = {kind.__name__ for kind in map(type, requests)}
+    if len(kinds) > 1:
+        raise TypeError(f"requests of one kind can be waited for here, not {' and '.join(sorted(kinds))}: use waitall")
     return type(requests[0]).Waitany(requests, status) if len(requests) else UNDEFINED
 
 

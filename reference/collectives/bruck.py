@@ -15,7 +15,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .rounds import Blocks, Round, steps
+from .. import mpi
+from .rounds import Blocks, Round, carry_out, plan
 
 
 def bruck_allgather_rounds(rank, ranks: int) -> Iterator[Round]:
@@ -41,12 +42,13 @@ def bruck_alltoall_steps(comm, send, recv) -> Iterator[list]:
     """All-to-all of arrays whose length is a multiple of P: pack, exchange, unpack in every round."""
     P, r = comm.size, comm.rank
     ways = [(r + way) % P for way in range(P)]
-    work = send.reshape(P, -1)[ways]  # row w: the block that has w places to go
+    work, tag = send.reshape(P, -1)[ways], mpi.fresh_tag(comm)  # row w: the block that has w places to go
     for number, each in enumerate(bruck_alltoall_rounds(r, P)):
         rows = [way for way in range(P) if way >> number & 1]
         outgoing = work[rows].reshape(-1)
         incoming = _like(outgoing)
-        yield from steps(comm, [each], Blocks(outgoing, len(rows)), Blocks(incoming, len(rows)))
+        posts = plan([each], Blocks(outgoing, len(rows)), Blocks(incoming, len(rows)))
+        yield from carry_out(comm, posts, outgoing, incoming, tag=tag)
         work[rows] = incoming.reshape(len(rows), -1)
     recv.reshape(P, -1)[[(r - way) % P for way in range(P)]] = work  # what came w places came from rank r - w
 

@@ -3,7 +3,7 @@
 Model     A message of n bytes takes alpha + n beta seconds; a rank sends one and receives one at a time; combining
           costs gamma seconds per byte (Hockney 1994; Thakur, Rabenseifner & Gropp 2005).
 Exact     On a uniform network these are not estimates: the virtual cluster takes exactly this long, for any number of
-          ranks and any length, unless the docstring says "at most". Blocks differ by one element at most, the longer
+          ranks and any length, unless the docstring says otherwise. Blocks differ by one element at most, the longer
           ones come first, and the largest of each round lies on the longest way through the schedule.
 Symbols   P ranks; arrays of `count` elements of `itemsize` bytes, n bytes together, cut into P blocks; n_P is the bytes
           of the largest block; alpha in seconds, beta and gamma in seconds per byte.
@@ -103,14 +103,14 @@ def chain_broadcast(
 
 
 def binomial_scatter(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """ceil(log2 P) alpha + (n - n_P) beta from root 0, within ceil(log2 P) elements from another. So does a gather."""
+    """ceil(log2 P) alpha + (n - n_P) beta from root 0, within P elements from another. So does a gather."""
     return messages(log2_rounds(P), _bytes(P, count, itemsize, 1, P), alpha, beta)
 
 
 def scatter_allgather_broadcast(
     P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0
 ) -> Cost:
-    """A binomial scatter and a ring allgather; from a root other than 0 within P + ceil(log2 P) elements."""
+    """A binomial scatter and a ring allgather; from a root other than 0 within 2 P elements."""
     return binomial_scatter(P, count, itemsize, alpha, beta) + ring_allgather(P, count, itemsize, alpha, beta)
 
 
@@ -118,7 +118,10 @@ def scatter_allgather_broadcast(
 
 
 def ring_allgather(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """(P - 1) (alpha + n_P beta); the direct one too, if P divides count. count: elements of the gathered array."""
+    """(P - 1) (alpha + n_P beta). count: elements of the gathered array.
+
+    The direct one too, if P divides count; else less than twice that (see direct_reduce_scatter).
+    """
     return messages(P - 1, (P - 1) * largest_block(P, count, itemsize), alpha, beta)
 
 
@@ -147,7 +150,8 @@ def ring_reduce_scatter(P: int, count: int, itemsize: int, alpha: float, beta: f
 def direct_reduce_scatter(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
     """(P - 1) (alpha + n_P beta) + n_P gamma: only the last addition is not hidden behind a message.
 
-    More if an addition takes longer than a message. At most this; exact if P divides count.
+    More if an addition takes longer than a message. Exact if P divides count. Else ranks get out of step, and it takes
+    less than twice as long: while a message waits, one of its two ports is busy, each with P - 1 messages.
     """
     if P == 1:
         return Cost(0.0, 0.0)
@@ -191,7 +195,7 @@ def ring_allreduce(P: int, count: int, itemsize: int, alpha: float, beta: float,
 
 
 def direct_allreduce(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """2 (P - 1) (alpha + n_P beta) + n_P gamma or more: direct_reduce_scatter and an allgather. At most this."""
+    """2 (P - 1) (alpha + n_P beta) + n_P gamma: direct_reduce_scatter and an allgather, with what is said there."""
     scattered = direct_reduce_scatter(P, count, itemsize, alpha, beta, gamma)
     return scattered + ring_allgather(P, count, itemsize, alpha, beta)
 

@@ -135,14 +135,15 @@ def plan(rounds: Iterable[Round], send: Blocks, recv: Blocks) -> list[Posts]:
     return posts
 
 
-def carry_out(comm, posts: Iterable[Posts], send, recv, op=mpi.SUM) -> Iterator[list]:
+def carry_out(comm, posts: Iterable[Posts], send, recv, op=mpi.SUM, tag: int | None = None) -> Iterator[list]:
     """The interpreter of every schedule: post what can be posted, yield the requests to wait for, combine.
 
     Whoever drives this generator decides how to wait: `complete` blocks, a RoundsRequest tests, the virtual cluster's
-    event loop advances it by itself. send, recv: one-dimensional arrays, which may be one and the same.
+    event loop advances it by itself. send, recv: one-dimensional arrays, which may be one and the same. tag: that of
+    the collective which this is a part of.
     """
-    combine, tag = combiner(op, recv), mpi.fresh_tag(comm)  # one tag for all: messages of a pair of ranks keep order
-    scratch: list = []
+    combine, scratch = combiner(op, recv), []
+    tag = mpi.fresh_tag(comm) if tag is None else tag  # one for all rounds: messages of a pair of ranks keep order
     for receives, sends in posts:
         arrivals = []
         for source, first, end, combines in receives:
@@ -208,8 +209,11 @@ class RoundsRequest:
     which advances all of them.
     """
 
+    made_of_messages = True  # to mpi.waitall, which advances such requests before it waits for single messages
+
     def __init__(self, driver: Iterator[list]):
         self._driver, self.result = driver, None
+        self._active = True  # until the program has learned that it is complete
         self._advance()
 
     def _advance(self) -> None:
@@ -222,7 +226,8 @@ class RoundsRequest:
         """Post every round that is due; True once the collective is complete."""
         while self._requests is not None and self._round_done():
             self._advance()
-        return self._requests is None
+        self._active = self._requests is not None
+        return not self._active
 
     def _round_done(self) -> bool:
         done = [request.Test() for request in self._requests]  # test each: real MPI moves on only what is tested
@@ -233,6 +238,7 @@ class RoundsRequest:
         while self._requests is not None:
             mpi.waitall(self._requests)
             self._advance()
+        self._active = False
 
     @staticmethod
     def Waitall(requests: Sequence[RoundsRequest], statuses=None) -> None:
@@ -242,11 +248,18 @@ class RoundsRequest:
             number = mpi.waitany([message for _, message in messages])
             for owner in under_way if number == mpi.UNDEFINED else [messages[number][0]]:
                 owner.Test()
+        for request in requests:
+            request._active = False
 
     @staticmethod
     def Waitany(requests: Sequence[RoundsRequest], status=None) -> int:
-        """Advance all in turn until one is complete, and return its index; what mpi.waitany calls."""
-        while True:
-            for number, request in enumerate(requests):
+        """Advance all in turn until one is complete, and return its index; what mpi.waitany calls.
+
+        Those that the program knows to be complete are passed over; UNDEFINED if it knows that of all.
+        """
+        active = [(number, request) for number, request in enumerate(requests) if request._active]
+        while active:
+            for number, request in active:
                 if request.Test():
                     return number
+        return mpi.UNDEFINED

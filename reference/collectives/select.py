@@ -116,6 +116,8 @@ def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Networ
     Raises ValueError for an unknown algorithm or an array that is not contiguous, TypeError for what is no array.
     """
     elements = flat(x)
+    if algorithm is not None:
+        find(ALLREDUCE, algorithm)  # for one rank, too
     if comm.size > 1:
         key = len(elements), elements.itemsize, algorithm, id(machine), *options.items()
         if (known := mpi.kept(comm).get(key)) is None:  # for a small array a plan takes longer than the messages

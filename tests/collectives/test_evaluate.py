@@ -56,12 +56,13 @@ def clocks(ranks, case, network):
 
 @pytest.mark.parametrize("ranks", [3, 6])
 def test_equal_to_the_last_bit_where_sums_are_rounded(ranks):
-    calls = [c for c in cases(ranks, [uneven(ranks), 4 * ranks], few=True) if not uneven_direct(ranks, c)]
+    calls = [c for c in cases(ranks, [uneven(ranks)], few=True) if c.algorithm != "direct"]
+    calls += cases(ranks, [4 * ranks], few=True, collectives=["reduce_scatter", "alltoall"])  # direct ones, too
     wrong = [str(c) for c in calls if evaluated(ranks, c, ODD).clocks.tolist() != clocks(ranks, c, ODD)]
     assert wrong == []
 
 
-@pytest.mark.parametrize("nodes, ranks_per_node", [(2, 4), (3, 2), (4, 3), (1, 4)])
+@pytest.mark.parametrize("nodes, ranks_per_node", [(2, 4), (3, 2), (4, 3)])
 def test_equal_on_two_levels_with_a_network_card_a_rank(nodes, ranks_per_node):
     network = networks.two_level(ranks_per_node, nics=ranks_per_node, gamma=3e-12)
     P, inside = nodes * ranks_per_node, ("ranks_per_node", ranks_per_node)
@@ -90,8 +91,8 @@ def test_messages_that_share_a_cable_follow_each_other():
         ("recursive doubling", ()),
         ("halving-doubling", ()),
         ("binomial tree", ()),
-        ("binary tree", (("segments", 4),)),
-        ("double tree", (("segments", 4),)),
+        ("binary tree", (("segments", 2),)),
+        ("double tree", (("segments", 2),)),
         ("hierarchical", (("ranks_per_node", 8), ("across", "halving-doubling"))),
         ("leader", (("ranks_per_node", 8), ("across", "recursive doubling"))),
     ],
