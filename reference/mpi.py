@@ -116,7 +116,20 @@ def waitany(requests: Sequence, status: Status | None = None) -> int:
     kinds = {kind.__name__ for kind in map(type, requests)}
     if len(kinds) > 1:
         raise TypeError(f"requests of one kind can be waited for here, not {' and '.join(sorted(kinds))}: use waitall")
-    return type(requests[0]).Waitany(requests, status) if len(requests) else UNDEFINED
+    if not kinds:
+        return UNDEFINED
+    return (
+        poll_any(requests, status) if type(requests[0]) is MPI.Request else type(requests[0]).Waitany(requests, status)
+    )
+
+
+def poll_any(requests: Sequence[MPI.Request], status: Status | None = None) -> int:
+    """MPI's Waitany that gives up its core between two looks: MPICH's own does not, and others may need it."""
+    while True:
+        index, done = MPI.Request.Testany(requests, status)
+        if done:
+            return index
+        time.sleep(0)
 
 
 def win_allocate(comm, nbytes: int, disp_unit: int = 1):

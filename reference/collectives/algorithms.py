@@ -30,6 +30,12 @@ def _each(ranks: int, **options) -> int:
     return ranks
 
 
+def _segments(ranks: int, segments: int = 1) -> int:
+    if segments < 1:
+        raise ValueError(f"an array cannot be cut into {segments} segments: give 1 or more")
+    return segments
+
+
 def _hierarchical_blocks(ranks: int, ranks_per_node: int, across: str = "ring") -> int:
     return ranks_per_node * _leader_blocks(ranks, ranks_per_node, across)
 
@@ -64,12 +70,12 @@ ALLREDUCE = {
     "binomial tree": Algorithm(tree.binomial_allreduce_rounds, _one, cost.binomial_allreduce),
     "binary tree": Algorithm(
         binary_tree.binary_tree_allreduce_rounds,
-        lambda ranks, segments=1: segments,
+        _segments,
         cost.binary_tree_allreduce,
     ),
     "double tree": Algorithm(
         binary_tree.double_tree_allreduce_rounds,
-        lambda ranks, segments=1: 2 * segments,
+        lambda ranks, segments=1: 2 * _segments(ranks, segments),
         cost.double_tree_allreduce,
     ),
     "hierarchical": Algorithm(
@@ -96,7 +102,7 @@ ALLGATHER = {
 }
 BROADCAST = {
     "binomial tree": Algorithm(tree.binomial_broadcast_rounds, _one, cost.binomial_broadcast),
-    "chain": Algorithm(chain.chain_broadcast_rounds, lambda ranks, segments=1: segments, cost.chain_broadcast),
+    "chain": Algorithm(chain.chain_broadcast_rounds, _segments, cost.chain_broadcast),
     "scatter-allgather": Algorithm(chain.scatter_allgather_broadcast_rounds, _each, cost.scatter_allgather_broadcast),
 }
 REDUCE = {"binomial tree": Algorithm(tree.binomial_reduce_rounds, _one, cost.binomial_reduce)}

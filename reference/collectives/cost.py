@@ -293,7 +293,8 @@ def hierarchical_allreduce(
 
     2 (L - 1) (alpha + n_L beta) + (L - 1) n_L gamma + what `across` takes for N ranks and n_L bytes with alpha_out and
     beta_out (those of the node unless given). If ranks_per_nic ranks share a network card, their messages follow
-    each other: all network terms are that much longer. At most this; exact if L N divides count.
+    each other: all network terms are that much longer. At most this; exact if L N divides count and every
+    rank has a card.
     """
     nodes, L = nodes_of(P, ranks_per_node), ranks_per_node
     parts = hierarchical.ACROSS[across][1](nodes)
@@ -362,7 +363,7 @@ def lower_bound(collective: str, P: int, nbytes: int, alpha: float, beta: float,
 
     Latency: what one rank knows spreads to at most twice as many ranks in a round. Bandwidth: bytes that some rank
     must send or receive. Reduction: (P - 1) / P n, if the additions are shared evenly. nbytes: the larger of a
-    rank's buffers.
+    rank's buffers, cut into equal blocks.
     """
     latencies, share, combines = BOUNDS[collective]
     if P == 1:

@@ -3,7 +3,8 @@
 A generator of rounds called with `rank = arange(P)` yields arrays: one round of all ranks. Then a round of the
 virtual cluster is a few vector operations on the ranks' clocks: a transfer starts when both its ends have come to it
 and their ports are free, and a rank goes on when what it sends and what it receives have arrived. On a uniform network
-this is not an estimate but the same arithmetic as the engine's, and equal to it to the last bit.
+this is not an estimate but the same arithmetic as the engine's, and equal to it to the last bit. One exception: rounds
+that are posted together, with blocks of unequal size; there the engine lets ranks get out of step, and this does not.
 
 On a network of several levels a message also holds the cables of its way. Messages of one round that share a cable
 follow each other, earliest first, as in the engine; there the order may differ where several are ready at one time.

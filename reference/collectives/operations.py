@@ -42,7 +42,11 @@ def combiner(op, like) -> Callable:
     function = getattr(np if isinstance(like, np.ndarray) else sys.modules["torch"], _entry(op)[0])
 
     def predefined(into, other, other_first=False):
-        function(*((other, into) if other_first else (into, other)), out=into)
+        first, second = (other, into) if other_first else (into, other)
+        if len(into) == 1:  # in place NumPy takes one element for a reduction, in the other order: NaNs would differ
+            into[...] = function(first, second)
+        else:
+            function(first, second, out=into)
 
     return predefined
 

@@ -19,6 +19,7 @@ may run past the last block and goes on at block 0.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -244,6 +245,9 @@ class RoundsRequest:
     def Waitall(requests: Sequence[RoundsRequest], statuses=None) -> None:
         """Advance all of them, each as its messages come; what mpi.waitall calls."""
         while under_way := [request for request in requests if request._requests is not None]:
+            if len(under_way) == 1:
+                under_way[0].Wait()
+                break
             messages = [(owner, message) for owner in under_way for message in owner._requests]
             number = mpi.waitany([message for _, message in messages])
             for owner in under_way if number == mpi.UNDEFINED else [messages[number][0]]:
@@ -262,4 +266,5 @@ class RoundsRequest:
             for number, request in active:
                 if request.Test():
                     return number
+            time.sleep(0)  # on real ranks others may be waiting for this core
         return mpi.UNDEFINED

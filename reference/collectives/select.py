@@ -118,6 +118,8 @@ def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Networ
     elements = flat(x)
     if algorithm is not None:
         find(ALLREDUCE, algorithm)  # for one rank, too
+    elif options:
+        raise ValueError(f"{', '.join(options)}: an option of which algorithm? Name it with algorithm=...")
     if comm.size > 1:
         key = len(elements), elements.itemsize, algorithm, id(machine), *options.items()
         if (known := mpi.kept(comm).get(key)) is None:  # for a small array a plan takes longer than the messages

@@ -188,7 +188,7 @@ class CountingRequest(mpi.Request):
         """Wait until one of the requests is complete; its index, UNDEFINED if none is active."""
         status = mpi.Status() if status is None else status
         with _waiting("Waitany", requests):
-            index = super().Waitany(requests, status)
+            index = mpi.poll_any(requests, status)
         if index != mpi.UNDEFINED:
             _completed(requests[index], status)
         return index

@@ -13,9 +13,10 @@ from collections import defaultdict
 from functools import cache
 from typing import Any
 
+from .. import mpi
 from . import report
 from .completion import Request
-from .errors import Truncation, TypeMismatch
+from .errors import CollectiveMismatch, Truncation, TypeMismatch
 from .timeline import Event
 
 
@@ -86,6 +87,8 @@ class Matching:
                 return self.engine.doom(TypeMismatch, report.type_cause(send, receive))
             if sent.raw.size > wanted.raw.size:
                 return self.engine.doom(Truncation, report.truncation_cause(send, receive))
+            if sent.raw.size < wanted.raw.size and send.tag in mpi.OWN_TAGS:
+                return self.engine.doom(CollectiveMismatch, report.length_cause(send, receive))
         if receive.blocking and wanted is not None:
             wanted.raw[: sent.raw.size] = sent.raw
         else:

@@ -265,6 +265,15 @@ def truncation_cause(send: Any, receive: Any) -> str:
     )
 
 
+def length_cause(send: Any, receive: Any) -> str:
+    """Why a message inside one of our own collectives was refused: its ranks have arrays of different lengths."""
+    return (
+        f"rank {send.rank} sends {amount(send.buffer)} ({send.buffer.raw.size} bytes) in a collective in which rank "
+        f"{receive.rank} expects {receive.buffer.raw.size} bytes from it ({location(receive.where)}): all ranks must "
+        f"call it with arrays of one length"
+    )
+
+
 def unreceived(engine: Any) -> str:
     """What was left lying when the program ended; empty if nothing was."""
     sends = [send for queue in engine.messages.sends.values() for send in queue]

@@ -14,7 +14,10 @@ def arrays(comm, kind=np.asarray):
     return [kind(np.full(shape, comm.rank + 1.0, "float32")) for shape in (3, (2, 4), 0, 1)]
 
 
-@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+@pytest.mark.parametrize(
+    "kind, world",
+    [(np.array, "virtual"), (torch.tensor, "virtual"), pytest.param(np.array, "mpi", marks=pytest.mark.mpi)],
+)
 def test_each_array_is_summed_in_place(kind, world):
     def program(comm):
         mine = arrays(comm, kind)

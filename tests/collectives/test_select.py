@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from reference import mpi
-from reference.collectives import allreduce, choose, crossover, predict
+from reference.collectives import allreduce, broadcast, choose, crossover, gather, predict, reduce, scatter
 from reference.collectives.algorithms import ALLREDUCE
 from reference.collectives.fit import Sample, fit
 from reference.collectives.select import candidates
-from reference.worlds import launch, networks
+from reference.worlds import CollectiveMismatch, Truncation, launch, networks
 
 UNIFORM = networks.uniform(alpha=5e-6, beta=1e-11, gamma=2e-12)
 
@@ -110,3 +110,22 @@ def test_real_ranks_choose_alike_and_are_right():
 
     run = launch(program, 5, world="mpi")
     assert run.results == [[True, True]] * 5 and sum(run.messages) == 2 * (4 * 2 + 2)
+
+
+def test_options_without_an_algorithm_are_refused():
+    def program(comm):
+        with pytest.raises(ValueError, match="segments: an option of which algorithm"):
+            allreduce(comm, np.ones(4), segments=2)
+        with pytest.raises(ValueError, match="0 segments"):
+            allreduce(comm, np.ones(4), algorithm="double tree", segments=0)
+
+    launch(program, 2)
+
+
+@pytest.mark.parametrize("which", [reduce, gather, broadcast, scatter])
+def test_ranks_with_arrays_of_different_lengths_are_told_so(which):
+    """Shorter ones, too: MPI would take the shorter message and leave garbage in the rest."""
+    for length in (lambda rank: 8 - 2 * rank, lambda rank: 8 + 2 * rank):
+        with pytest.raises((CollectiveMismatch, Truncation)) as raised:
+            launch(lambda comm, length=length: which(comm, np.ones(length(comm.rank))), 2)
+        assert "bytes" in raised.value.cause
