@@ -42,8 +42,8 @@ ERR_OP, ERR_RANK, ERR_RMA_RANGE, ERR_ROOT, ERR_TAG = (
 )
 LOCK_EXCLUSIVE, LOCK_SHARED = MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED
 pickle = MPI.pickle  # what turns an object into the message of a lower-case call
-TAG_LIMIT = 2**29 - 1  # the largest tag that MPICH and Open MPI both take
-OWN_TAGS = range(2**28, 2**28 + 2**16)  # those of our own collectives (fresh_tag); programs leave them alone
+TAG_LIMIT = 2**15 - 1  # the largest tag that every MPI must take (MPI 4.1, section 9.1.2: TAG_UB)
+OWN_TAGS = range(2**14, 2**15)  # those of our own collectives (fresh_tag); programs leave them alone
 Comm, Intracomm, Cartcomm = MPI.Comm, MPI.Intracomm, MPI.Cartcomm
 Request, Exception, Datatype, Op, buffer = MPI.Request, MPI.Exception, MPI.Datatype, MPI.Op, MPI.buffer
 library_version = MPI.Get_library_version

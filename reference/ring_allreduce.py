@@ -101,7 +101,9 @@ def try_size(comm, nbytes: int, options: argparse.Namespace, machine: fit.Fit | 
     x, expected = example(comm, nbytes // np.dtype(dtype).itemsize, dtype)
     ours, by_mpi, algorithm = x.copy(), np.empty_like(x), options.algorithm
     if algorithm == "auto":
-        algorithm = select.choose(comm.size, x.size, x.itemsize, machine).algorithm if machine else "ring"
+        algorithm, how = "ring", {}
+        if machine:
+            algorithm, how, _ = select.choose(comm.size, x.size, x.itemsize, machine)
     allreduce(comm, ours, algorithm=algorithm, **how)
     comm.Allreduce(x, by_mpi)
     right = np.array_equal(ours, expected) and np.array_equal(by_mpi, expected)

@@ -52,6 +52,21 @@ def test_any_algorithm_is_fitted_predicted_and_verified(name, own):
     assert len(answer["fit"]["residuals"]) == 7 * len(answer["fit"]["lines"])
 
 
+def test_auto_takes_the_options_of_what_it_chooses(capsys):
+    """On two nodes the hierarchical one is measured, chosen, and carried out."""
+    from reference import ring_allreduce as program
+    from reference.worlds import launch, networks
+
+    def ranks(comm):
+        return program.run(
+            comm, program.parser().parse_args(["--algorithm", "auto", "--size", "4MiB", "--repeat", "1", "--json"])
+        )
+
+    network = networks.two_level(4, nics=4, alpha_out=1e-5, beta_out=4e-10)
+    assert launch(ranks, 8, network=network).results == [0] * 8
+    assert json.loads(capsys.readouterr().out)["rows"][0]["algorithm"] == "hierarchical"
+
+
 def test_the_table_shows_the_fit():
     shown = run(2, "--size", "4", "--repeat", "3", "--algorithm", "auto").stdout
     assert "fitted to 2 ranks" in shown and "halving-doubling: alpha" in shown and "/fit" in shown

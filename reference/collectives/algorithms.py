@@ -137,16 +137,25 @@ def collective(driver: Callable[..., Iterator[list]]) -> Callable:
 
 
 def flat(x):
-    """A one-dimensional view of x. Raises TypeError for what is no array, ValueError if it is not contiguous."""
+    """A one-dimensional view of x.
+
+    Raises TypeError for what is no array, ValueError if it is not contiguous, BufferError if it needs a gradient.
+    """
     if isinstance(x, np.ndarray):
         contiguous = x.flags.c_contiguous
     elif hasattr(x, "is_contiguous"):
         contiguous = x.is_contiguous()
     else:
         raise TypeError(f"a NumPy array or a torch tensor is wanted, not {type(x).__name__}")
+    if getattr(x, "requires_grad", False):
+        raise BufferError("this tensor needs a gradient, which a message would not carry: use x.detach()")
     if not contiguous:
         raise ValueError(f"this array of shape {tuple(x.shape)} is not contiguous: make a contiguous copy of it first")
     return x.reshape(-1)
+
+
+def _address(x) -> int:
+    return x.ctypes.data if isinstance(x, np.ndarray) else x.data_ptr()
 
 
 def _check_root(comm, root: int) -> None:
@@ -227,7 +236,7 @@ def reduce_scatter(comm, x, op=mpi.SUM, algorithm: str = "ring"):
 def alltoall(comm, send, recv, algorithm: str = "pairwise"):
     """Block q of `send` goes to rank q; block q of `recv`, which is returned, comes from rank q.
 
-    Raises ValueError if the arrays are not of one length, a multiple of P.
+    Raises ValueError if the arrays are not of one type and length, a multiple of P, or share memory.
     """
     schedule, out, come = find(ALLTOALL, algorithm), flat(send), flat(recv)
     if len(out) != len(come) or len(out) % comm.size:
@@ -235,6 +244,8 @@ def alltoall(comm, send, recv, algorithm: str = "pairwise"):
             f"{len(out)} elements to send and {len(come)} to receive: for {comm.size} ranks both must be the same "
             f"multiple of {comm.size}"
         )
+    if out.dtype != come.dtype or (len(out) and _address(out) == _address(come)):
+        raise ValueError(f"send ({out.dtype}) and recv ({come.dtype}) must be two arrays of one type")
     if algorithm == "bruck":
         yield from bruck.bruck_alltoall_steps(comm, out, come)
     else:

@@ -6,7 +6,7 @@ Idea      Cut the array into S segments and let them follow each other up a bina
           half of the ranks are leaves that send once and never receive a contribution, while an inner rank receives
           twice. So take a second tree in which leaves and inner ranks have changed places, and give each tree half of
           the array.
-Rounds    An inner rank has two children in one tree and none in the other, and at most one parent in each. Paint the
+Rounds    A rank has at most two children, over both trees, and at most one parent in each. Paint the
           edges in two colours so that nobody sends, or receives, twice in one colour: even rounds belong to one colour,
           odd ones to the other, and in every round a rank sends one segment and receives one.
 Time      with R(S) = h + 2 (S - 1) rounds each way, h about 2 log2 P, segments of n_S bytes:

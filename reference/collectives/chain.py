@@ -1,6 +1,6 @@
 """Broadcast of large messages: a pipelined chain, and a scatter followed by an allgather.
 
-Source    van de Geijn, "On global combine operations" (1994); Thakur, Rabenseifner & Gropp (2005), section 4.3.
+Source    van de Geijn, "On global combine operations" (1994); Thakur, Rabenseifner & Gropp (2005).
 Idea      A binomial tree sends all n bytes ceil(log2 P) times in a row. A chain cuts them into S segments and
           works like a bucket brigade: while a rank passes one segment on, it receives the next. Or: scatter the
           array, so that every rank has one block, and let an allgather bring them together.

@@ -137,7 +137,7 @@ def recursive_doubling_allgather(
 
 
 def bruck_allgather(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
-    """ceil(log2 P) alpha + (P - 1) n_P beta, to within ceil(log2 P) elements less (Bruck et al. 1997)."""
+    """ceil(log2 P) alpha + (P - 1) / P n beta and at most ceil(log2 P) elements more (Bruck et al. 1997)."""
     sizes = [_bytes(P, count, itemsize, 0, min(d, P - d)) for d in _distances(P)]
     return messages(len(sizes), sum(sizes), alpha, beta)
 
@@ -150,8 +150,8 @@ def ring_reduce_scatter(P: int, count: int, itemsize: int, alpha: float, beta: f
 def direct_reduce_scatter(P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0) -> Cost:
     """(P - 1) (alpha + n_P beta) + n_P gamma: only the last addition is not hidden behind a message.
 
-    More if an addition takes longer than a message. Exact if P divides count. Else ranks get out of step, and it takes
-    less than twice as long: while a message waits, one of its two ports is busy, each with P - 1 messages.
+    More if an addition takes longer than a message. Exact if P divides count. Else ranks get out of step and, additions
+    aside, it takes less than twice as long: while a message waits, one of its ports is busy with one of P - 1 messages.
     """
     if P == 1:
         return Cost(0.0, 0.0)
@@ -254,6 +254,9 @@ def double_tree_allreduce(
     return binary_tree_allreduce(P, count, itemsize, alpha, beta, gamma, segments, trees=2)
 
 
+MOST_SEGMENTS = 1000  # beyond that there is less than a percent to gain
+
+
 def best_segments(
     P: int, count: int, itemsize: int, alpha: float, beta: float, gamma: float = 0.0, trees: int = 2
 ) -> int:
@@ -264,9 +267,9 @@ def best_segments(
     """
     height = paint(P, trees)[1]
     if alpha == 0:
-        return max(1, count // trees)
+        return min(max(1, count // trees), MOST_SEGMENTS)
     S = sqrt(max(height - 2, 0) * count * itemsize / trees * (2 * beta + gamma) / (4 * alpha))
-    return min(max(1, round(S)), max(1, count // trees))
+    return min(max(1, round(S)), max(1, count // trees), MOST_SEGMENTS)
 
 
 ACROSS = {
@@ -294,7 +297,7 @@ def hierarchical_allreduce(
     2 (L - 1) (alpha + n_L beta) + (L - 1) n_L gamma + what `across` takes for N ranks and n_L bytes with alpha_out and
     beta_out (those of the node unless given). If ranks_per_nic ranks share a network card, their messages follow
     each other: all network terms are that much longer. At most this; exact if L N divides count and every
-    rank has a card.
+    rank has a card, or gamma is 0.
     """
     nodes, L = nodes_of(P, ranks_per_node), ranks_per_node
     parts = hierarchical.ACROSS[across][1](nodes)

@@ -1,10 +1,10 @@
 """Direct exchange: every rank talks to every other, with all its messages under way at once.
 
-Source    Thakur, Rabenseifner & Gropp (2005), sections 4.2 and 4.4 (pairwise exchange); the order r + 1, r + 2, ...
+Source    Thakur, Rabenseifner & Gropp (2005), pairwise exchange; the order r + 1, r + 2, ...
           keeps two senders from meeting at one receiver.
 Idea      Rank r wants the sum of the blocks r: let everybody send theirs to it. No message depends on another, so all
           are posted together, and whoever is late holds up nobody but himself.
-Time      P - 1 rounds of a block each way, as the ring; while a block comes in, the one before it is added
+Time      P - 1 rounds of a block each way, as the ring; while a block comes in, the one before it is added.
           On real machines often the fastest for large messages: two waits instead of 2 (P - 1).
 """
 

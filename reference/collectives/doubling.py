@@ -6,7 +6,7 @@ Idea      doubling  in round k exchange everything you have with rank XOR 2^k: w
           halving-doubling (Rabenseifner): a reduce-scatter by halving, an allgather by doubling
 Fold      If P is no power of two, the first pairs of neighbours act as one: the odd one of a pair hands its array to
           the even one, looks on, and is told the result.
-Time      recursive doubling ceil(log2 P) (alpha + n beta + n gamma)            best for small messages
+Time      recursive doubling log2 P (alpha + n beta + n gamma) for a power of two     best for small messages
           halving-doubling   2 log2 P alpha + 2 (P - 1) / P n beta + (P - 1) / P n gamma for a power of two: as few
                              bytes as possible, and twice the least latency; a fold adds 2 (alpha + n beta) + n gamma
 """

@@ -6,24 +6,27 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from .. import mpi
 from .rounds import Round
 
 BLOCK_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999"]  # Okabe & Ito
 DARK = {"#0072B2"}  # the only one on which white is easier to read
 
 
-def contributions(rounds: Callable[[int, int], Iterator[Round]], ranks: int) -> np.ndarray:
+def contributions(rounds: Callable[..., Iterator[Round]], ranks: int, blocks: int | None = None) -> np.ndarray:
     """How many ranks' data each rank's copy of each block holds, before round 0, 1, ... and at the end.
 
-    Integers of shape [rounds + 1, ranks, blocks]: all 1 in the beginning, all `ranks` after an allreduce.
+    Integers of shape [rounds + 1, ranks, blocks], `ranks` blocks unless told: all 1 in the beginning, all `ranks` after
+    an allreduce.
     """
     lists = [list(rounds(rank, ranks)) for rank in range(ranks)]
-    held = [np.ones((ranks, ranks), int)]
+    held = [np.ones((ranks, ranks if blocks is None else blocks), int)]
     for number in range(len(lists[0])):
         before, after = held[-1], held[-1].copy()
         for rank in range(ranks):
             _, _, source, (lo, hi), combine, _ = lists[rank][number]
-            after[rank, lo:hi] = before[source, lo:hi] + (before[rank, lo:hi] if combine else 0)
+            if source != mpi.PROC_NULL:
+                after[rank, lo:hi] = before[source, lo:hi] + (after[rank, lo:hi] if combine else 0)
         held.append(after)
     return np.array(held)
 

@@ -6,8 +6,9 @@ and their ports are free, and a rank goes on when what it sends and what it rece
 this is not an estimate but the same arithmetic as the engine's, and equal to it to the last bit. One exception: rounds
 that are posted together, with blocks of unequal size; there the engine lets ranks get out of step, and this does not.
 
-On a network of several levels a message also holds the cables of its way. Messages of one round that share a cable
-follow each other, earliest first, as in the engine; there the order may differ where several are ready at one time.
+On a network of several levels a message also holds the cables of its way. If no two messages want one cable at a time,
+that is exact, too. Else it is an estimate: messages of one round queue for cables in the order in which they are ready,
+and a round has all its cables before the next one; the engine lets pass whatever finds its way free.
 """
 
 from __future__ import annotations

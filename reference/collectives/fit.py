@@ -1,7 +1,7 @@
 """What this machine can do: alpha, beta and gamma from measurements, with what they leave unexplained.
 
-Idea      The closed forms (cost.py) are linear in alpha, beta and gamma. So measure a few all-reduces and solve for the
-          three numbers: least squares of the *relative* errors, for a time of 20 us counts as much as one of 20 ms.
+Idea      The closed forms (cost.py) are linear in alpha and beta. So measure a few all-reduces and solve for these
+          numbers: least squares of the *relative* errors, for a time of 20 us counts as much as one of 20 ms.
           gamma comes first, from adding alone: in one schedule it cannot be told from beta.
 Two fits  One alpha and beta for all algorithms say what the machine is like. An own pair for each algorithm says what
           that algorithm makes of it: messages in flight at once, waits and memory traffic are not in the model.
@@ -26,6 +26,7 @@ from .rounds import carry_out, complete
 
 SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22, 2**24)  # bytes
 ALGORITHMS = ("binomial tree", "recursive doubling", "halving-doubling", "direct", "ring")
+REFINED = 4  # times that a line is fitted again
 SECONDS_A_SIZE = 0.03  # about how long one size of one algorithm is measured
 
 
@@ -65,7 +66,9 @@ class Fit:
     itemsize: int = 1
 
     def seconds(self, algorithm: str, P: int, count: int, itemsize: int) -> float:
-        """The time of an all-reduce by the algorithm's own line."""
+        """The time of an all-reduce by the algorithm's own line. Raises ValueError for one that was not measured."""
+        if algorithm not in self.lines:
+            raise ValueError(f"{algorithm!r} was not measured on this machine; there are: {', '.join(self.lines)}")
         return self._cost(algorithm, P, count, itemsize, *self.lines[algorithm])
 
     def _cost(self, algorithm: str, P: int, count: int, itemsize: int, alpha: float, beta: float) -> float:
@@ -90,7 +93,7 @@ class Fit:
 
 
 def relative_least_squares(parts, seconds, known=0.0) -> list[float]:
-    """The x >= 0 for which (parts @ x + known) / seconds comes nearest to 1, and nothing else is asked.
+    """The x >= 0 for which the relative errors (parts @ x + known) / seconds - 1 have the least sum of squares.
 
     parts: [samples, unknowns]; seconds, known: [samples]. Raises ValueError if a time is not above 0.
     """
@@ -101,7 +104,7 @@ def relative_least_squares(parts, seconds, known=0.0) -> list[float]:
         raise ValueError(f"times to fit must be above 0 s, and there must be some: got {seconds.tolist()}")
     scale = np.abs(parts).max(axis=0)
     scale[scale == 0] = 1.0  # an unknown that does not occur
-    solution, _ = nnls(parts / scale / seconds[:, None], np.maximum(1 - known / seconds, 0.0))
+    solution, _ = nnls(parts / scale / seconds[:, None], 1 - known / seconds)
     return (solution / scale).tolist()
 
 
@@ -113,20 +116,23 @@ def fit(
     itemsize: int = 1,
 ) -> Fit:
     """alpha and beta from samples of any algorithms on P ranks; gamma (s/byte) is known already."""
-    options, parts, added = options or {}, [], []
-    for algorithm, nbytes, _ in samples:
-        cost = partial(ALLREDUCE[algorithm].cost, P, nbytes // itemsize, itemsize, **options.get(algorithm, {}))
-        unit = cost(1.0, 1.0)
-        parts.append((unit.latency, unit.bandwidth))
-        added.append(cost(0.0, 0.0, gamma).reduction)
-    names = np.array([sample.algorithm for sample in samples])
-    parts, added, seconds = np.array(parts), np.array(added), np.array([sample.seconds for sample in samples])
+    options = options or {}
 
-    def line(of) -> tuple[float, float]:
-        return tuple(relative_least_squares(parts[of], seconds[of], added[of]))
+    def line(names: set[str]) -> tuple[float, float]:
+        own = [sample for sample in samples if sample.algorithm in names]
+        costs = [
+            partial(ALLREDUCE[name].cost, P, nbytes // itemsize, itemsize, **options.get(name, {}))
+            for name, nbytes, _ in own
+        ]
+        parts = [(unit.latency, unit.bandwidth) for unit in (cost(1.0, 1.0) for cost in costs)]
+        seconds, found = np.array([sample.seconds for sample in own]), (0.0, 0.0)
+        for _ in range(REFINED):  # what the direct exchange hides of its additions depends on alpha and beta
+            added = np.array([cost(*found, gamma).reduction for cost in costs])
+            found = tuple(relative_least_squares(parts, seconds, added))
+        return found
 
-    lines = {name: line(names == name) for name in dict.fromkeys(names.tolist())}
-    return Fit(P, *line(np.ones(len(names), bool)), gamma, lines, options, tuple(samples), itemsize)
+    names = dict.fromkeys(sample.algorithm for sample in samples)
+    return Fit(P, *line(set(names)), gamma, {name: line({name}) for name in names}, options, tuple(samples), itemsize)
 
 
 def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES) -> Fit:
@@ -134,7 +140,7 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
 
     candidates: names in ALLREDUCE with the options to measure them with; five good ones unless told, and the
     hierarchical one if there are several nodes. sizes: bytes.
-    Raises ValueError for one rank, which has nobody to exchange messages with.
+    Raises ValueError for one rank, which has nobody to exchange messages with, and if there is nothing to measure.
     """
     if comm.size == 1:
         raise ValueError("one rank sends no messages, so there is nothing to measure: start with mpirun -n 2 or more")
@@ -148,8 +154,16 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
         repeat = int(np.clip(SECONDS_A_SIZE * len(programs) / once, 3, 15))
         times = measure(comm, programs, repeat)
         samples += [Sample(name, x.nbytes, time.median) for name, time in zip(candidates, times, strict=True)]
-    gamma = _gamma(comm)
-    return comm.bcast(fit(comm.size, samples, gamma, candidates, 4) if comm.rank == 0 else None)
+    gamma, found = _gamma(comm), None
+    if comm.rank == 0:
+        try:
+            found = fit(comm.size, samples, gamma, candidates, 4)
+        except Exception as error:  # raised on every rank: else the others would wait for rank 0
+            found = error
+    found = comm.bcast(found)
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def _gamma(comm, nbytes: int = 2**20) -> float:

@@ -133,6 +133,8 @@ def plan(rounds: Iterable[Round], send: Blocks, recv: Blocks) -> list[Posts]:
         if wait and (now.receives or now.sends):
             posts.append(now)
             now = Posts([], [])
+    if now.receives or now.sends:
+        raise ValueError("the last round of a schedule must be waited for: wait=True")
     return posts
 
 
@@ -214,6 +216,7 @@ class RoundsRequest:
 
     def __init__(self, driver: Iterator[list]):
         self._driver, self.result = driver, None
+        self._error: Exception | None = None  # what went wrong is told again whenever the request is used
         self._active = True  # until the program has learned that it is complete
         self._advance()
 
@@ -222,13 +225,21 @@ class RoundsRequest:
             self._requests = next(self._driver)
         except StopIteration as end:
             self._requests, self.result = None, end.value
+        except Exception as error:
+            self._error = error
+            raise
 
     def Test(self) -> bool:
         """Post every round that is due; True once the collective is complete."""
+        self._check()
         while self._requests is not None and self._round_done():
             self._advance()
         self._active = self._requests is not None
         return not self._active
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise self._error
 
     def _round_done(self) -> bool:
         done = [request.Test() for request in self._requests]  # test each: real MPI moves on only what is tested
@@ -236,6 +247,7 @@ class RoundsRequest:
 
     def Wait(self, status=None) -> None:
         """Carry out what is left. A collective has no status to tell."""
+        self._check()
         while self._requests is not None:
             mpi.waitall(self._requests)
             self._advance()

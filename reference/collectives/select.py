@@ -3,7 +3,8 @@
 Idea      There is a formula for the time of every algorithm, so ask all of them and take the least. Where two meet is
           computed, for this network and this number of ranks; it is no constant of nature. The "256 KB" and "10 MB"
           below which one "should use a tree" are two readings from machines that nobody names.
-Known     on the virtual cluster its network, so the choice is exact; on real ranks a Fit of this machine (fit.py)
+Known     on the virtual cluster its network, and the formulas are those of its clock; on real ranks a Fit of this
+          machine (fit.py)
 Levels    On a network of several levels the schedules themselves are timed (evaluate.py), contention included, and the
           hierarchical one is a candidate.
 """
@@ -11,6 +12,7 @@ Levels    On a network of several levels the schedules themselves are timed (eva
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .. import mpi
@@ -34,7 +36,9 @@ def candidates(P: int, count: int, itemsize: int, machine: Network | fit.Fit) ->
     if isinstance(machine, fit.Fit):
         yield from ((name, machine.options.get(name, {})) for name in machine.lines)
         return
-    yield from ((name, {}) for name in ("recursive doubling", "halving-doubling", "ring", "direct", "binomial tree"))
+    yield from ((name, {}) for name in ("recursive doubling", "halving-doubling", "ring", "binomial tree"))
+    if count % P == 0:  # with uneven blocks the ranks get out of step, and the formula promises too much
+        yield "direct", {}
     outer = machine.levels[-1]
     for name, trees in (("binary tree", 1), ("double tree", 2)):
         best = cost.best_segments(P, count, itemsize, outer.alpha, outer.beta, machine.gamma, trees)
@@ -60,6 +64,18 @@ def predict(algorithm: str, P: int, count: int, itemsize: int, machine: Network 
 
 def choose(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Choice:
     """The fastest algorithm. On several levels this takes milliseconds to seconds; `allreduce` remembers it."""
+    if isinstance(machine, Network):
+        return _choose_on_network(P, count, itemsize, machine)
+    return _least(P, count, itemsize, machine)
+
+
+@lru_cache(maxsize=256)
+def _choose_on_network(P: int, count: int, itemsize: int, network: Network) -> Choice:
+    """The choice, remembered: every rank of a launch asks for the same one."""
+    return _least(P, count, itemsize, network)
+
+
+def _least(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Choice:
     asked = [
         Choice(name, options, predict(name, P, count, itemsize, machine, **options))
         for name, options in candidates(P, count, itemsize, machine)
@@ -84,9 +100,9 @@ def crossover(
 
     high = 1
     while not faster(high):
-        high *= 2
-        if high * itemsize > limit:
+        if high * itemsize >= limit:
             return None
+        high = min(2 * high, limit // itemsize)
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -112,7 +128,8 @@ def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Networ
     two arrays (operations.py). algorithm: a name in ALLREDUCE, with its options (segments, ranks_per_node, across,
     width); else the fastest one for `machine`: a Network, a Fit, or by default what is known of the one that comm
     runs on.
-    On real ranks the first call on a communicator measures for about a second, unless machine or algorithm is given.
+    On real ranks the first call on a communicator measures for some seconds, unless machine or algorithm is given: all
+    ranks must make it (or begin it, with `allreduce.start`) at one point of the program.
     Raises ValueError for an unknown algorithm or an array that is not contiguous, TypeError for what is no array.
     """
     elements = flat(x)

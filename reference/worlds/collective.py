@@ -20,7 +20,7 @@ from ..collectives import exchange, operations, ring, tree
 from ..collectives.rounds import Blocks, steps
 from .buffers import Buffer, read
 from .completion import Completion, Request, Waiter
-from .engine import Engine, Rank
+from .engine import Engine, Rank, Turns
 
 Plan = tuple[dict[str, Any], Callable[["Agent"], Iterator[list]]]
 
@@ -32,6 +32,7 @@ class Agent:
         self.engine, self.me, self.group, self.context = engine, me, group, context
         self.rank, self.size, self.clock = rank, len(group), me.clock
         self.kept: dict[str, Any] = {}
+        self.turn = Turns()
 
     def Isend(self, buf, dest: int, tag: int = 0) -> Completion:
         """Post a send at the agent's clock; synchronous, as everything inside a collective."""
@@ -42,7 +43,7 @@ class Agent:
         if dest == mpi.PROC_NULL:
             return self._done()
         request = Request(self.me, self.group[dest], tag, self.context, buffer)
-        self.engine.messages.send(self.clock, self.me, request)
+        self.engine.messages.send(self.clock, self.me, request, self.turn(self.clock))
         return request
 
     def Irecv(self, buf, source: int, tag: int = 0) -> Completion:
@@ -51,7 +52,7 @@ class Agent:
             return self._done()
         buffer = None if buf is None else read(buf, writable=True)
         request = Request(self.me, self.group[source], tag, self.context, buffer, blocking=True)
-        self.engine.messages.receive(self.clock, self.me, request)
+        self.engine.messages.receive(self.clock, self.me, request, self.turn(self.clock))
         return request
 
     def compute(self, seconds: float = 0.0, reduced: int = 0) -> None:

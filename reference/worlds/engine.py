@@ -50,6 +50,18 @@ class Aborted(BaseException):
     """Raised inside ranks when the launch is over; not an Exception, so that programs do not catch it by accident."""
 
 
+class Turns:
+    """Numbers what one poster, whose clock never goes back, posts at one time: 0, 1, ..."""
+
+    def __init__(self):
+        self.time, self.number = -1.0, 0
+
+    def __call__(self, time: float) -> int:
+        self.number = self.number + 1 if time == self.time else 0
+        self.time = time
+        return self.number
+
+
 class Rank:
     """One virtual rank: its clock (seconds), its thread, and what it is doing.
 
@@ -68,15 +80,9 @@ class Rank:
         self.result: Any = None
         self.error: BaseException | None = None
         self.bytes_sent = self.messages = self.polls = 0
-        self.polled_at = self.polling_since = self.posted_at = -1.0
-        self.posts = 0  # messages posted at the time `posted_at`
+        self.polled_at = self.polling_since = -1.0
+        self.turn = Turns()
         self.calls: Counter = Counter()
-
-    def turn(self, time: float) -> int:
-        """The number of a message among those that this rank posts at one time: 0, 1, ..."""
-        self.posts = self.posts + 1 if time == self.posted_at else 0
-        self.posted_at = time
-        return self.posts
 
     def resume(self, time: float) -> Rank:
         """The event: run on, at `time` or later."""

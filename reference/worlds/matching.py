@@ -32,16 +32,16 @@ class Matching:
         self._transfers = 0
         self._route = cache(engine.network.route)  # a launch asks for the same few routes over and over
 
-    def send(self, time: float, rank: Any, request: Request) -> None:
+    def send(self, time: float, rank: Any, request: Request, turn: int) -> None:
         """Post a send at `time`; a buffered one is complete at once, its data copied away."""
         self.engine.count(rank, request.buffer.raw.size)
         if not request.synchronous:
             request.buffer = request.buffer._replace(raw=request.buffer.raw.copy())
-        self.engine.post(time, rank.index, lambda now: self._send_event(now, request), rank.turn(time))
+        self.engine.post(time, rank.index, lambda now: self._send_event(now, request), turn)
 
-    def receive(self, time: float, rank: Any, request: Request) -> None:
+    def receive(self, time: float, rank: Any, request: Request, turn: int) -> None:
         """Post a receive at `time`."""
-        self.engine.post(time, rank.index, lambda now: self._receive_event(now, request), rank.turn(time))
+        self.engine.post(time, rank.index, lambda now: self._receive_event(now, request), turn)
 
     def _send_event(self, time: float, send: Request) -> None:
         if not send.synchronous:

@@ -135,7 +135,7 @@ class PointToPoint:
             return self._nothing()
         synchronous = synchronous or not self._engine.buffered
         request = Request(self._me, self._context.group[dest], tag, self._context.key, buffer, synchronous=synchronous)
-        self._engine.messages.send(self._me.clock, self._me, request)
+        self._engine.messages.send(self._me.clock, self._me, request, self._me.turn(self._me.clock))
         return request
 
     def _filter(self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False) -> Request:
@@ -152,7 +152,7 @@ class PointToPoint:
         if source == mpi.PROC_NULL:
             return self._nothing()
         request = self._filter(buffer, source, tag, blocking)
-        self._engine.messages.receive(self._me.clock, self._me, request)
+        self._engine.messages.receive(self._me.clock, self._me, request, self._me.turn(self._me.clock))
         return request
 
     def _nothing(self) -> Completion:
@@ -281,7 +281,8 @@ class PointToPoint:
             return True
         probe, engine = self._filter(None, source, tag), self._engine
         if wait:
-            engine.post(self._me.clock, self._me.index, lambda now: engine.messages.probe(now, probe))
+            turn = self._me.turn(self._me.clock)  # behind the receives that this rank has posted
+            engine.post(self._me.clock, self._me.index, lambda now: engine.messages.probe(now, probe), turn)
             engine.wait(self._me, [probe])
         else:
             engine.poll(self._me)

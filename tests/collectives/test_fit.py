@@ -29,6 +29,28 @@ def test_simulated_times_give_back_the_network():
     assert found.seconds("ring", 6, 1500, 4) == pytest.approx(cost.ring_allreduce(6, 1500, 4, A, B, G).seconds)
 
 
+def test_what_direct_hides_of_its_additions_is_not_taken_for_bandwidth():
+    A, B, G = 4e-6, 3e-10, 2e-10
+    samples = [
+        Sample("direct", 8 * n, cost.direct_allreduce(8, n, 8, A, B, G).seconds) for n in (8, 800, 8000, 800_000)
+    ]
+    found = fit.fit(8, samples, G, itemsize=8)
+    assert found.lines["direct"] == pytest.approx((A, B), rel=1e-3) and found.error()[0] < 1e-3
+
+
+def test_asking_for_what_was_not_measured_names_what_was():
+    with pytest.raises(ValueError, match="'direct' was not measured on this machine; there are: ring"):
+        fit.fit(4, [Sample("ring", 4, 1.0)]).seconds("direct", 4, 1, 4)
+
+
+def test_nothing_to_measure_is_told_on_every_rank():
+    def program(comm):
+        with pytest.raises(ValueError, match="there must be some"):
+            calibrate(comm, sizes=())
+
+    launch(program, 3)
+
+
 def test_what_the_model_does_not_explain_is_reported():
     samples = [
         Sample("ring", n, 2 * cost.ring_allreduce(4, n, 1, A, B).seconds * (1 + 0.3 * (n == 40))) for n in (4, 40, 4000)

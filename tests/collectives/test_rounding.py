@@ -1,5 +1,6 @@
 """How equal is equal: the bound holds for every schedule and type, and tells rounding from a bug."""
 
+import math
 import re
 from fractions import Fraction
 
@@ -135,6 +136,24 @@ def test_bugs_are_told_from_rounding(bug, says):
         assert difference(result, serial, magnitude, "float32", 4, 4) is None
     message = difference(launch(program, 5, True).results[0], serial, magnitude, "float32", 4, 4)
     assert re.search(says, message) and "allowed" in message
+
+
+def test_what_is_expected_may_itself_be_rounded():
+    """float64: the exact sum of these lies between two numbers, and math.fsum gives the farther one."""
+    x = [2.0**-53, 1.0, 2.0**-53, 2.0**-53]
+    assert difference(((x[0] + x[1]) + x[2]) + x[3], math.fsum(x), sum(x), "float64", 3) is None
+
+
+def test_no_numbers_and_infinities_are_equal_to_their_like_only():
+    for value in (np.nan, np.inf, -np.inf):
+        assert difference([value], [value], [np.inf], "float32", 3) is None
+        assert difference([5.0], [value], [np.inf], "float32", 3) is not None
+
+
+def test_large_integers_are_compared_exactly_and_complex_numbers_refused():
+    assert difference([2**60], [2**60 + 1], 1, "int64", 5) is not None
+    with pytest.raises(TypeError, match="complex64"):
+        difference([1 + 2j], [1 + 5j], 1, "complex64", 5)
 
 
 def test_shapes_must_agree_and_max_and_integers_are_exact():

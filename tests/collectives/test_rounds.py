@@ -4,14 +4,16 @@ from math import ceil, log2
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import mpi
-from reference.collectives import exchange, operations, tree
+from reference.collectives import allreduce, alltoall, exchange, operations, tree
 from reference.collectives.draw import contributions
 from reference.collectives.ring import ring_allreduce_rounds
-from reference.collectives.rounds import Blocks, block_bounds
+from reference.collectives.rounds import Blocks, Round, block_bounds, plan
+from reference.worlds import launch
 
 MANY = range(1, 18)
 
@@ -119,3 +121,38 @@ def test_operations_are_mpis_on_arrays_and_tensors(name):
 def test_what_is_not_an_operation_is_refused():
     with pytest.raises(TypeError, match="sum"):
         operations.combiner("sum", np.ones(1))
+
+
+def test_the_picture_counts_contributions_in_trees_too():
+    held = contributions(tree.binomial_allreduce_rounds, 3, blocks=1)
+    assert held[-1].tolist() == [[3]] * 3 and held.max() == 3
+
+
+def test_a_schedule_must_end_with_a_wait():
+    with pytest.raises(ValueError, match="wait=True"):
+        plan([Round(1, (0, 1), 1, (0, 1), wait=False)], Blocks(np.ones(2), 2), Blocks(np.ones(2), 2))
+
+
+def test_an_error_inside_a_collective_is_told_every_time():
+    def broken(a, b):
+        raise ArithmeticError("planted")
+
+    def program(comm):
+        request = allreduce.start(comm, np.ones(2), broken, algorithm="ring")
+        for _ in range(2):
+            with pytest.raises(ArithmeticError, match="planted"):
+                request.Wait()
+
+    launch(program, 2)
+
+
+def test_all_to_all_wants_two_arrays_of_one_type():
+    def program(comm):
+        x = np.arange(2.0)
+        for other in (x, np.arange(2)):
+            with pytest.raises(ValueError, match="two arrays of one type"):
+                alltoall(comm, x, other)
+        with pytest.raises(BufferError, match="detach"):
+            allreduce(comm, torch.ones(2, requires_grad=True), algorithm="ring")
+
+    launch(program, 2)

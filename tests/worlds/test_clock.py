@@ -572,3 +572,41 @@ def test_the_timeline_tells_what_each_rank_did():
         (1, "recv", 2, 4, 0, 8),
     ]
     assert all(e.start <= e.end <= run.seconds for e in run.timeline)
+
+
+# Turns -----------------------------------------------------------------------------------------------------------
+
+
+def test_messages_do_not_overtake_each_other_beside_a_collective():
+    """The collective posts at its own, earlier clock; the rank's third message stays behind its second."""
+
+    def program(comm):
+        if comm.rank == 0:
+            total = words(1)
+            request = comm.Iallreduce(words(1), total)
+            mpi.sleep(comm, 1e-3)
+            sends = [comm.Isend(np.full(1, value), 1) for value in (1.0, 2.0)]
+            request.Wait()
+            mpi.waitall([*sends, comm.Isend(np.full(1, 3.0), 1)])
+        else:
+            comm.Iallreduce(words(1), words(1)).Wait()
+            mpi.sleep(comm, 1.0)
+            seen = [words(1) for _ in range(3)]
+            for each in seen:
+                comm.Recv(each, 0)
+            return [each[0] for each in seen]
+
+    assert launch(program, 2, network=networks.uniform(alpha=1e-4, beta=0)).results[1] == [1.0, 2.0, 3.0]
+
+
+def test_a_probe_comes_after_the_receives_that_were_posted_before_it():
+    def program(comm):
+        if comm.rank == 1:
+            return mpi.waitall([comm.Isend(words(n), 0) for n in (1, 2, 3)])
+        receives, status = [comm.Irecv(words(n), 1) for n in (1, 2)], mpi.Status()
+        comm.Probe(1, status=status)
+        comm.Recv(words(status.Get_count(mpi.DOUBLE)), 1)
+        mpi.waitall(receives)
+        return status.Get_count(mpi.DOUBLE)
+
+    assert launch(program, 2).results[0] == 3
