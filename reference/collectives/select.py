@@ -139,11 +139,11 @@ def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Networ
         raise ValueError(f"{', '.join(options)}: an option of which algorithm? Name it with algorithm=...")
     if comm.size > 1:
         key = len(elements), elements.itemsize, algorithm, id(machine), *options.items()
-        if (known := mpi.kept(comm).get(key)) is None:  # for a small array a plan takes longer than the messages
+        if (planned := mpi.kept(comm).get(key)) is None:  # for a small array a plan takes longer than the messages
             if algorithm is None:
-                known_machine = fit.known(comm) if machine is None else machine
-                algorithm, options, _ = choose(comm.size, len(elements), elements.itemsize, known_machine)
+                known = fit.known(comm) if machine is None else machine
+                algorithm, options, _ = choose(comm.size, len(elements), elements.itemsize, known)
             # the machine is kept beside the plan, so that its id is not given to another one
-            known = mpi.kept(comm)[key] = plan_allreduce(comm, elements, algorithm, options), machine
-        yield from carry_out(comm, known[0], elements, elements, op)
+            planned = mpi.kept(comm)[key] = plan_allreduce(comm, elements, algorithm, options), machine
+        yield from carry_out(comm, planned[0], elements, elements, op)
     return x
