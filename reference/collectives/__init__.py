@@ -1,9 +1,9 @@
 """Collectives from point-to-point messages, each with its cost formula beside it.
 
     from reference.collectives import allreduce, allgather, broadcast
-    allreduce(comm, x)                             # the fastest algorithm for this size, these ranks, this machine
+    allreduce(comm, x)  # by the fastest algorithm for this size, these ranks, this machine
     allreduce(comm, x, algorithm="double tree", segments=8)
-    request = allgather.start(comm, x)             # every collective can be begun and waited for later
+    request = allgather.start(comm, x)  # every collective can be begun, and waited for later
 
 A schedule is a generator of rounds (rounds.py), in the file named after it: ring, direct, tree, binary_tree, doubling,
 bruck, chain, hierarchical, exchange. What it costs is in cost.py, all ranks at once in evaluate.py.

@@ -1,7 +1,7 @@
 """Every collective by name: which schedules there are for it, and one function that carries out any of them.
 
-    allgather(comm, x, algorithm="bruck")            # carried out
-    request = allgather.start(comm, x)               # begun; request.Test() advances it, mpi.waitall([request]) ends it
+    allgather(comm, x, algorithm="bruck")  # carried out
+    request = allgather.start(comm, x)  # begun: request.Test() advances it, mpi.waitall([request]) ends it
 
 Buffers are NumPy arrays or torch tensors, contiguous, of any shape and length, the same on all ranks. They are changed
 in place: where a collective has one part a rank, part r is block r of the array, cut as numpy.array_split does it.

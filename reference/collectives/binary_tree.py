@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import mpi
-from .rounds import Round, backwards, choose, only
+from .rounds import Round, backwards, only, where
 
 
 class Edges(NamedTuple):
@@ -127,8 +127,8 @@ def tree_reduce_rounds(rank, ranks: int, segments: int, trees: int) -> Iterator[
         out, come = (t - e.sends) // 2, (t - e.receives) // 2
         sends = (e.to != mpi.PROC_NULL) & (out >= 0) & (out < segments)
         receives = (e.source != mpi.PROC_NULL) & (come >= 0) & (come < segments)
-        out = choose(sends, e.out * segments + out, 0)
-        come = choose(receives, e.come * segments + come, 0)
+        out = where(sends, e.out * segments + out, 0)
+        come = where(receives, e.come * segments + come, 0)
         yield Round(only(sends, e.to), (out, out + 1), only(receives, e.source), (come, come + 1), combine=True)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .ring import ring_allgather_rounds
-from .rounds import Round, choose, only
+from .rounds import Round, only, where
 from .tree import binomial_scatter_rounds
 
 
@@ -24,7 +24,7 @@ def chain_broadcast_rounds(rank, ranks: int, root: int = 0, segments: int = 1) -
         out, come = t - me, t - me + 1
         sends = (me < ranks - 1) & (out >= 0) & (out < segments)
         receives = (me > 0) & (come >= 0) & (come < segments)
-        out, come = choose(sends, out, 0), choose(receives, come, 0)
+        out, come = where(sends, out, 0), where(receives, come, 0)
         ahead, behind = (rank + 1) % ranks, (rank - 1) % ranks
         yield Round(only(sends, ahead), (out, out + 1), only(receives, behind), (come, come + 1))
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .rounds import Round, choose, only
+from .rounds import Round, only, where
 
 
 class Fold(NamedTuple):
@@ -40,7 +40,7 @@ class Fold(NamedTuple):
 
     def first(self, place):
         """The first rank at a place of the core; also the first of its blocks, if there is one block a rank."""
-        return place + choose(place < self.extra, place, self.extra)
+        return place + where(place < self.extra, place, self.extra)
 
 
 def core(ranks: int) -> int:
@@ -52,7 +52,7 @@ def fold(rank, ranks: int) -> Fold:
     """The fold of `ranks` ranks, as seen by `rank`."""
     extra = ranks - core(ranks)
     paired = rank < 2 * extra
-    return Fold(core(ranks), extra, paired, paired & (rank % 2 == 1), choose(paired, rank // 2, rank - extra))
+    return Fold(core(ranks), extra, paired, paired & (rank % 2 == 1), where(paired, rank // 2, rank - extra))
 
 
 def _in(rank, f: Fold, send: tuple, recv: tuple, combine: bool) -> Iterator[Round]:

@@ -47,7 +47,7 @@ class Round(NamedTuple):
     wait: bool = True
 
 
-def choose(condition, yes, no):
+def where(condition, yes, no):
     """`yes` where the condition holds, else `no`; of one rank, or of an array of ranks."""
     if isinstance(condition, np.ndarray):
         return np.where(condition, yes, no)
@@ -56,7 +56,7 @@ def choose(condition, yes, no):
 
 def only(condition, peer):
     """`peer` where the condition holds, else PROC_NULL: nobody."""
-    return choose(condition, peer, mpi.PROC_NULL)
+    return where(condition, peer, mpi.PROC_NULL)
 
 
 def within(rounds: Iterable[Round], member: Callable, first=0, each=1, active=True) -> Iterator[Round]:

@@ -113,11 +113,7 @@ def crossover(
 def _options(name: str, P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> dict[str, Any]:
     """The best options of one algorithm; none if it is not among the candidates."""
     own = [options for candidate, options in candidates(P, count, itemsize, machine) if candidate == name]
-    return (
-        min(own, key=lambda options: predict(name, P, count, itemsize, machine, **options))
-        if len(own) > 1
-        else (own or [{}])[0]
-    )
+    return min(own or [{}], key=lambda options: predict(name, P, count, itemsize, machine, **options))
 
 
 @collective

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .rounds import Round, backwards, choose, only
+from .rounds import Round, backwards, only, where
 
 
 def binomial_broadcast_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
@@ -49,8 +49,8 @@ def binomial_scatter_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
         sends = (me % (2 * distance) == 0) & (me + distance < ranks)
         receives = me % (2 * distance) == distance
         ahead, behind = (rank + distance) % ranks, (rank - distance) % ranks
-        out = choose(me + 2 * distance < ranks, distance, ranks - me - distance)  # how many ranks are there to serve
-        come = choose(me + distance < ranks, distance, ranks - me)
+        out = where(me + 2 * distance < ranks, distance, ranks - me - distance)  # how many ranks are there to serve
+        come = where(me + distance < ranks, distance, ranks - me)
         yield Round(only(sends, ahead), (ahead, ahead + out), only(receives, behind), (rank, rank + come))
 
 

@@ -7,7 +7,7 @@ from reference import mpi
 from reference.collectives.algorithms import ALLREDUCE
 from reference.collectives.evaluate import evaluate
 from reference.collectives.ring import ring_allreduce_rounds
-from reference.collectives.rounds import Round, choose
+from reference.collectives.rounds import Round, where
 from reference.perf.networks import Level, Network
 from reference.worlds import launch, networks
 
@@ -78,7 +78,7 @@ def test_messages_that_share_a_cable_follow_each_other():
 
     def rounds(rank, ranks):
         across = (rank + 4) % 8
-        yield Round(choose(rank < 4, across, mpi.PROC_NULL), (0, 1), choose(rank >= 4, across, mpi.PROC_NULL), (0, 1))
+        yield Round(where(rank < 4, across, mpi.PROC_NULL), (0, 1), where(rank >= 4, across, mpi.PROC_NULL), (0, 1))
 
     for nics, clocks in ((1, [1, 2, 3, 4]), (2, [1, 1, 2, 2]), (4, [1, 1, 1, 1])):
         network = networks.two_level(4, alpha=0, alpha_out=0, beta_out=0.125, nics=nics)

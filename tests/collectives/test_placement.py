@@ -11,7 +11,7 @@ from reference.collectives import cost as formulas
 from reference.collectives.evaluate import evaluate
 from reference.collectives.placement import assign, cost, distances, placed, ring_order, ring_order_from, traffic
 from reference.collectives.ring import ring_allreduce_rounds
-from reference.collectives.rounds import Blocks, Round, choose, execute, within
+from reference.collectives.rounds import Blocks, Round, execute, where, within
 from reference.perf.networks import Level, Network, fat_tree, two_level, uniform
 from reference.worlds import launch
 
@@ -283,11 +283,11 @@ def test_the_least_sum_of_seconds_is_not_the_least_time():
     def rounds(rank, ranks):
         nobody = mpi.PROC_NULL
         to, source = (
-            choose(rank == 0, 1, choose(rank == 3, 2, nobody)),
-            choose(rank == 1, 0, choose(rank == 2, 3, nobody)),
+            where(rank == 0, 1, where(rank == 3, 2, nobody)),
+            where(rank == 1, 0, where(rank == 2, 3, nobody)),
         )
         yield Round(to, (0, 2), source, (0, 2))
-        yield Round(choose(rank == 0, 2, nobody), (0, 3), choose(rank == 2, 0, nobody), (0, 3))
+        yield Round(where(rank == 0, 2, nobody), (0, 3), where(rank == 2, 0, nobody), (0, 3))
 
     network, orders = two_level(2, alpha=0, beta=1e-9, alpha_out=0, beta_out=4e-9), all_orders(4)
     sums = costs(orders, traffic(rounds, 4, 3 * 10**6, 1, 3), distances(network, 4))
