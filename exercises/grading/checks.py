@@ -14,6 +14,7 @@ import numpy as np
 from .exercise import Answer, Case, Check, Finding
 
 PerRank = Callable[[Case, int], int]
+Close = 1e-9  # relative: far above rounding, far below any mistake
 
 
 def arrays(shape: Callable[[Case, int], tuple[int, ...]], dtype: type = np.float64) -> Check:
@@ -97,20 +98,20 @@ def receivers(neighbour: PerRank, name: str) -> Check:
     """Every rank sends to one neighbour only."""
 
     def check(case: Case, answer: Answer) -> Finding | None:
-        for rank, sent_to in enumerate(answer.receivers):
-            strangers = sorted(set(sent_to) - {neighbour(case, rank)})
+        partners = [{to for to, _ in sent} for sent in answer.sent]
+        for rank, sent_to in enumerate(partners):
+            strangers = sorted(sent_to - {neighbour(case, rank)})
             if strangers:
                 to = ", ".join(map(str, strangers))
                 seen = f"rank {rank} sent to rank {to}; its {name} is {neighbour(case, rank)}."
-                return Finding(seen, _stranger_hint(case.ranks, answer.receivers, name))
+                return Finding(seen, _stranger_hint(case.ranks, partners, name))
         return None
 
     return check
 
 
-def _stranger_hint(P: int, receivers: Sequence[Sequence[int]], name: str) -> str:
+def _stranger_hint(P: int, partners: Sequence[set[int]], name: str) -> str:
     """Recognise the usual other patterns."""
-    partners = [set(sent_to) for sent_to in receivers]
     hubs = [hub for hub in range(P) if all(partners[rank] <= {hub} for rank in range(P) if rank != hub)]
     if hubs and P > 2:
         return (
@@ -131,7 +132,7 @@ def messages(expected: PerRank, what: str, hint: Callable[[Case, int, int], str]
     """Every rank sends expected(case, rank) messages; `what` names who does ("the ring"); hint(case, sent, want)."""
 
     def check(case: Case, answer: Answer) -> Finding | None:
-        for rank, sent in enumerate(answer.messages):
+        for rank, sent in enumerate(map(len, answer.sent)):
             want = expected(case, rank)
             if sent != want:
                 seen = f"rank {rank} sent {_count(sent, 'message')}, {what} sends {want:,}."
@@ -145,7 +146,7 @@ def bytes_sent(expected: PerRank, what: str, slips: Sequence[tuple[PerRank, str]
     """Every rank sends expected(case, rank) bytes; a slip is a (number of bytes, hint) of a known mistake."""
 
     def check(case: Case, answer: Answer) -> Finding | None:
-        for rank, sent in enumerate(answer.bytes_sent):
+        for rank, sent in enumerate(sum(nbytes for _, nbytes in messages) for messages in answer.sent):
             want = expected(case, rank)
             if sent != want:
                 hints = (hint for slip, hint in slips if slip(case, rank) == sent)
@@ -154,6 +155,56 @@ def bytes_sent(expected: PerRank, what: str, slips: Sequence[tuple[PerRank, str]
         return None
 
     return check
+
+
+def no_later_than(limit: Callable[[Case], float], what: str, hint: str) -> Check:
+    """The last rank is through after limit(case) seconds of the virtual clock; real ranks are not timed."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        allowed = limit(case)
+        if answer.seconds is None or answer.seconds <= allowed * (1 + Close):
+            return None
+        took, allowed = (f"{seconds * 1e6:.3f} us" for seconds in (answer.seconds, allowed))
+        return Finding(f"it took {took} on the virtual cluster, {what} takes {allowed}.", hint)
+
+    return check
+
+
+def same_bits(case: Case, answer: Answer) -> Finding | None:
+    """All ranks return the same array, to the last bit."""
+    first = answer.results[0]
+    for rank, got in enumerate(answer.results):
+        if got.tobytes() != first.tobytes():
+            where = np.flatnonzero(got != first)[0]
+            return Finding(
+                f"ranks 0 and {rank} differ in element {where}: {first[where]!r} and {got[where]!r}.",
+                "Floating-point sums depend on the order of adding, and replicas that differ by a bit drift apart. Let "
+                "every rank add the same pairs: a + b and b + a are equal, (a + b) + c and a + (b + c) are not.",
+            )
+    return None
+
+
+def number(
+    expected: Callable[..., float], slips: Sequence[tuple[Callable[..., float], str]], otherwise: str, unit: str = ""
+) -> Check:
+    """The function returns the number expected(*arguments); a slip is a (formula, hint) of a known mistake."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        (arguments,), (got,) = case.arguments, answer.results
+        want = expected(*arguments)
+        if isinstance(got, bool) or not isinstance(got, int | float):
+            return Finding(f"it returned {_short(got)}.", f"It should return one number{f', in {unit}' * bool(unit)}.")
+        if _equal(got, want):
+            return None
+        hints = (hint for formula, hint in slips if _equal(got, formula(*arguments)))
+        ratio = f", {got / want:.4g} times what is right" if want and np.isfinite(got) else ""
+        return Finding(f"it returned {got:.6g}{f' {unit}' * bool(unit)}{ratio}.", next(hints, otherwise))
+
+    return check
+
+
+def _equal(one: float, other: float) -> bool:
+    return bool(np.isclose(one, other, rtol=Close, atol=0))
 
 
 @functools.cache

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+ALPHA, BETA = 2.0**-20, 2.0**-30  # about 1 us and 1 GB/s: powers of two, so that times are exact
+
 
 class Case(NamedTuple):
     """One input. `arguments[rank]` is what the function gets on that rank (after comm, if it takes one)."""
@@ -27,17 +29,17 @@ class Answer:
     results     what it returned, as plain data (plain.py)
     arguments   its arguments, as the call left them
     aliased     whether the result is (part of) the memory of an argument
-    bytes_sent  how many bytes the rank sent; messages: how many messages; calls: Counter of the names it called
-    receivers   the ranks it sent to, in order
+    calls       Counter of the names it called
+    sent        its messages in order, each (to, bytes)
+    seconds     when the last rank was through, by the virtual cluster's clock; None on real ranks, whose time varies
     """
 
     results: list[Any]
     arguments: list[tuple]
     aliased: list[bool]
-    bytes_sent: list[int] = field(default_factory=list)
-    messages: list[int] = field(default_factory=list)
     calls: list[Counter] = field(default_factory=list)
-    receivers: list[list[int]] = field(default_factory=list)
+    sent: list[list[tuple[int, int]]] = field(default_factory=list)
+    seconds: float | None = None
 
 
 class Finding(NamedTuple):
@@ -64,7 +66,14 @@ class Exercise:
     distributed = False
 
 
+@dataclass(frozen=True)
 class Distributed(Exercise):
-    """An exercise whose function takes a communicator first and runs on every rank of a case."""
+    """An exercise whose function takes a communicator first and runs on every rank of a case.
+
+    `network(case)` is the network of the virtual cluster; on the one that it is unless told, a message of n bytes takes
+    ALPHA + n BETA seconds and adding takes none.
+    """
+
+    network: Callable[[Case], Any] | None = None
 
     distributed = True

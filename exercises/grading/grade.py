@@ -55,6 +55,35 @@ def grade(
     return Verdict(SOLVED, source, name, passed=len(cases), world=world)
 
 
+def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits: Limits) -> list[Path]:
+    """The files among `paths` whose function `name` passes: for many small variations of an answer that is trusted.
+
+    They are tried and judged in one child, because starting one takes longer than most of them. One that breaks the
+    child is graded alone, and a new child goes on behind it.
+    """
+    cases, passed, left = draw(exercise, name, seed), [], list(paths)
+
+    def fine(path: Path) -> bool:
+        try:
+            played = (_play(exercise, name, str(path), case, "virtual", limits) for case in cases)
+            return all(_judge(exercise, case, got, path) is None for case, got in zip(cases, played))
+        except Exception:
+            return False
+
+    def verdicts(paths: list[Path]) -> list[bool]:
+        """As many as the child can give before it breaks."""
+        with closing(run(lambda send: [send(fine(path)) for path in paths], "", limits, repr)) as sent:
+            return [verdict for verdict, _ in sent if not isinstance(verdict, Ending)]
+
+    while left:
+        known = verdicts(left)
+        passed += [path for path, good in zip(left, known) if good]
+        left = left[len(known) :]
+        if left and grade(exercise, name, left.pop(0), seed, limits=limits).state == SOLVED:
+            raise RuntimeError("a file that broke the child passes when it is alone")
+    return passed
+
+
 def draw(exercise: Exercise, name: str, seed: int) -> list[Case]:
     """The cases of an exercise for a seed; every exercise has its own stream of random numbers."""
     import numpy as np  # here: a welcome should not wait for it
@@ -70,9 +99,7 @@ def _answers(exercise, name: str, source: student.Source, cases, world: str, lim
     play.warm_up(*[package for package in ["torch"] if source.imports(package)])
 
     def one(case: Case) -> dict:
-        if not exercise.distributed:
-            return play.play_alone(path, name, case)
-        return play.play(path, name, case, world, timeout=limits.wall)
+        return _play(exercise, name, path, case, world, limits)
 
     def describe(error: BaseException) -> dict:
         return endings.describe(error, path)
@@ -83,6 +110,15 @@ def _answers(exercise, name: str, source: student.Source, cases, world: str, lim
         played = _on_real_ranks(one, cases, describe)
     with closing(played):
         yield from played
+
+
+def _play(exercise: Exercise, name: str, path: str, case: Case, world: str, limits: Limits) -> dict[str, Any]:
+    from . import play
+
+    if not exercise.distributed:
+        return play.play_alone(path, name, case)
+    network = exercise.network and exercise.network(case)
+    return play.play(path, name, case, world, limits.wall, network)
 
 
 def _on_real_ranks(one, cases, describe) -> Iterator[Any]:

@@ -19,11 +19,33 @@ def vectors(ranks: Sequence[int] = RANKS) -> Callable[[np.random.Generator], Ite
     """
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
-        sizes = [*ranks, int(rng.choice([4, 6, 7, 9]))]
-        for length in (_divisible, _ragged, _short, lambda rng, P: 0):
-            for P in sizes:
-                n = length(rng, P)
-                yield Case(label(P, n), tuple((rng.standard_normal(n),) for _ in range(P)))
+        for P, n in lengths(rng, ranks):
+            yield Case(label(P, n), tuple((rng.standard_normal(n),) for _ in range(P)))
+
+    return cases
+
+
+def lengths(rng: np.random.Generator, ranks: Sequence[int] = RANKS) -> Iterator[tuple[int, int]]:
+    """(P, n): every number of ranks with a length that P divides; some of them with the awkward ones."""
+    some = int(rng.choice([4, 6, 7, 9]))
+    for length, sizes in (
+        (_divisible, (*ranks, some)),
+        (_ragged, (*(P for P in ranks if P > 2), some)),
+        (_short, (ranks[0], max(ranks))),
+        (lambda rng, P: 0, (ranks[0], 1)),
+    ):
+        for P in sizes:
+            yield P, length(rng, P)
+
+
+def calls(*rows: tuple, names: str) -> Callable[[np.random.Generator], Iterator[Case]]:
+    """Cases of a function without a communicator: its arguments as they are, or drawn by calling them with rng."""
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        for row in rows:
+            arguments = tuple(each(rng) if callable(each) else each for each in row)
+            shown = (f"{name} = {value:.6g}" for name, value in zip(names.split(), arguments, strict=True))
+            yield Case(", ".join(shown), (arguments,))
 
     return cases
 

@@ -11,7 +11,7 @@ from collections import Counter
 from types import CodeType, ModuleType
 from typing import Any
 
-from .exercise import Answer, Case
+from .exercise import ALPHA, BETA, Answer, Case
 from .plain import decode, encode, overlap
 
 
@@ -25,19 +25,19 @@ def warm_up(*packages: str) -> None:
         torch.set_num_threads(1)  # before any operation: a parent that has used more makes its children hang
 
 
-def play(path: str, name: str, case: Case, world: str, timeout: float) -> dict[str, Any]:
+def play(path: str, name: str, case: Case, world: str, timeout: float, network=None) -> dict[str, Any]:
     """Run function `name` of `path` on all ranks of a case in `world`; raises what `launch` raises."""
-    from reference.worlds import launch
+    from reference.worlds import launch, networks
 
-    run = launch(on_one_rank, case.ranks, path, name, case.arguments, world=world, timeout=timeout)
-    receivers = [[event.peer for event in run.timeline if event[:2] == (rank, "send")] for rank in range(case.ranks)]
-    return {
-        **_columns(run.results),
-        "bytes_sent": [int(count) for count in run.bytes_sent],
-        "messages": [int(count) for count in run.messages],
-        "calls": [dict(calls) for calls in run.calls],
-        "receivers": receivers,
-    }
+    virtual = world == "virtual"
+    where = {"network": network or networks.uniform(ALPHA, BETA)} if virtual else {"world": world}
+    run = launch(on_one_rank, case.ranks, path, name, case.arguments, timeout=timeout, **where)
+    sent: list[list] = [[] for _ in range(case.ranks)]
+    for event in run.timeline:
+        if event.kind == "send":
+            sent[event.rank].append((int(event.peer), int(event.nbytes)))
+    seconds = float(run.seconds) if virtual else None
+    return {**_columns(run.results), "calls": [dict(calls) for calls in run.calls], "sent": sent, "seconds": seconds}
 
 
 def play_alone(path: str, name: str, case: Case) -> dict[str, Any]:
@@ -60,12 +60,12 @@ def _columns(rows: list[tuple]) -> dict[str, list]:
 
 def answer(played: dict[str, Any], case: Case) -> Answer:
     """What `play` sent, as an Answer. Raises an exception of some kind if it is not what `play` sends."""
+    seconds = played.pop("seconds", None)
     if any(len(entries) != case.ranks for entries in played.values()):
         raise ValueError("not one entry a rank")
-    played = {**played, "results": list(map(decode, played["results"]))}
-    played["arguments"] = list(map(decode, played["arguments"]))
+    played |= {name: list(map(decode, played[name])) for name in ("results", "arguments")}
     played["calls"] = [Counter(calls) for calls in played.get("calls", [])]
-    return Answer(**played)
+    return Answer(**played, seconds=None if seconds is None else float(seconds))
 
 
 def load(path: str) -> ModuleType:

@@ -148,7 +148,8 @@ class Report:
 
     def _next(self, left: list[Verdict]) -> None:
         if left:
-            self._paragraph(f"Next: {left[0].name} in {self._place(left[0])}")
+            below = left[0].source.given(left[0].name) * " (take out its `raise NotImplementedError` when you begin)"
+            self._paragraph(f"Next: {left[0].name} in {self._place(left[0])}{below}")
         else:
             self.terminal.write_line("All solved.\n", green=True, bold=True)
 

@@ -34,12 +34,16 @@ PROCESSES = "os.fork os.forkpty os.system os.exec os.posix_spawn os.kill os.kill
 
 @dataclass(frozen=True)
 class Limits:
-    """What one grade may use: seconds by the clock, CPU seconds of all threads, more bytes of memory, bytes printed."""
+    """What one grade may use: seconds by the clock, CPU seconds of all threads, more bytes of memory, bytes printed.
+
+    `each`: the CPU seconds are for each item that is sent, not for all of them together.
+    """
 
     wall: float = 20.0
     cpu: float = 3.0
     memory: int = 1 << 30
     output: int = 1 << 20
+    each: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,16 +159,24 @@ class _Child:
     def __init__(self, path: str, limits: Limits, pipe: int, printed: int, dump: int):
         self.path, self.limits, self.pipe, self.printed, self.dump = path, limits, pipe, printed, dump
         self.start, self.start_rss = time.monotonic(), _peak_rss()
+        self.start_cpu = time.process_time()
 
     def live(self, work, describe) -> None:
         try:
             self._prepare()
-            work(lambda item: self._send("item", item))
+            work(self._item)
             self._send("done", None)
         except BaseException as error:  # whatever it is, the parent explains it
             self._send("raised", describe(error))
         finally:
             os._exit(0)
+
+    def _item(self, item: Any) -> None:
+        """What work calls as `send`."""
+        self._send("item", item)
+        if self.limits.each:
+            self.start_cpu = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, self.limits.cpu + CPU_GRACE)
 
     def _prepare(self) -> None:
         """Own session, no keyboard, output to a file, limits, and a look at them every now and then."""
@@ -187,7 +199,7 @@ class _Child:
 
     def _look(self, *_) -> None:
         used = {
-            "cpu": time.process_time() / self.limits.cpu,
+            "cpu": (time.process_time() - self.start_cpu) / self.limits.cpu,
             "wall": (time.monotonic() - self.start) / self.limits.wall,
             "memory": (_peak_rss() - self.start_rss) / self.limits.memory,
         }

@@ -28,8 +28,13 @@ class Source:
         """TO_DO if the body is still a stub, MISSING if nothing in the file is called `name`, else BEGUN."""
         function = self.function(name)
         if function is not None:
-            return TO_DO if all(map(_is_stub, function.body)) else BEGUN
+            return TO_DO if _never_runs(function.body) else BEGUN
         return BEGUN if name in _assigned(self.tree) else MISSING
+
+    def given(self, name: str) -> bool:
+        """Whether code waits to be repaired or completed below the function's `raise NotImplementedError`."""
+        function = self.function(name)
+        return function is not None and not all(map(_is_stub, function.body)) and self.state(name) == TO_DO
 
     def begun(self) -> bool:
         """Whether any function of the file has more than a stub."""
@@ -71,10 +76,22 @@ def read(path: Path) -> Source:
 
 def _is_stub(node: ast.stmt) -> bool:
     """A docstring, `pass`, `...` or `raise NotImplementedError`."""
-    if isinstance(node, ast.Raise):
-        raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
-    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Pass) or constant or _gives_up(node)
+
+
+def _gives_up(node: ast.stmt) -> bool:
+    """`raise NotImplementedError`."""
+    if not isinstance(node, ast.Raise):
+        return False
+    raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+
+
+def _never_runs(body: list[ast.stmt]) -> bool:
+    """Whether a body holds stubs only, or gives up before anything else: code to repair may stand below."""
+    doing = next((node for node in body if _gives_up(node) or not _is_stub(node)), None)
+    return doing is None or _gives_up(doing)
 
 
 def _assigned(tree: ast.Module) -> set[str]:

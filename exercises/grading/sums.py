@@ -21,19 +21,21 @@ EXACT = 1e-9  # relative error below which a recipe is taken as found
 Blocks = Callable[[np.ndarray, Case], list[np.ndarray]]
 
 
-def sum_over_ranks(blocks: Blocks) -> Check:
-    """Rank r returns block r, summed over all ranks; blocks(x, case) cuts one rank's x into one block a rank.
+def sum_over_ranks(blocks: Blocks, whole: bool = False) -> Check:
+    """Rank r returns block r, summed over all ranks; or all the blocks, one after the other (`whole`).
 
-    "Equal" allows for rounding in any order of adding: an error of at most P epsilon times the sum of magnitudes.
+    blocks(x, case) cuts one rank's x. "Equal" allows for rounding in any order of adding: an error of at most
+    P epsilon times the sum of magnitudes.
     """
 
     def check(case: Case, answer: Answer) -> Finding | None:
         pieces = [blocks(arguments[0], case) for arguments in case.arguments]
-        for rank, got in enumerate(answer.results):
-            terms = np.stack([mine[rank] for mine in pieces])
-            error, bound = np.abs(got - terms.sum(axis=0)), case.ranks * EPSILON * np.abs(terms).sum(axis=0)
-            if not (error <= bound).all():
-                return _wrong(rank, got, pieces, error, bound)
+        for rank, result in enumerate(answer.results):
+            for block, got in enumerate(blocks(result, case)) if whole else [(rank, result)]:
+                terms = np.stack([mine[block] for mine in pieces])
+                error, bound = np.abs(got - terms.sum(axis=0)), case.ranks * EPSILON * np.abs(terms).sum(axis=0)
+                if not (error <= bound).all():
+                    return _wrong(rank, block if whole else None, got, pieces, error, bound)
         return None
 
     return check
@@ -61,21 +63,26 @@ def formula(weights: np.ndarray) -> str:
     return " + ".join(terms).replace("+ -1 ", "- ").replace("+ -", "- ") + (f", in block {used[0][1]}" * one_block)
 
 
-def _wrong(rank: int, got: np.ndarray, pieces: list, error: np.ndarray, bound: np.ndarray) -> Finding:
-    """Say what is wrong with the sum that a rank returned."""
+def _wrong(
+    rank: int, block: int | None, got: np.ndarray, pieces: list, error: np.ndarray, bound: np.ndarray
+) -> Finding:
+    """Say what is wrong with the sum that a rank returned; block: which one of several, None if it is all there is."""
+    of = "" if block is None or len(pieces[0]) == 1 else f" in block {block}"
     if not got.any():
-        return Finding(f"rank {rank} returned nothing but zeros.", "What arrived never reached the array you return.")
+        seen = f"rank {rank} returned nothing but zeros{of}."
+        return Finding(seen, "What arrived never reached the array you return.")
     if (error <= bound * FLOAT32_ERROR).all():
         return Finding(
-            f"rank {rank}'s sum is right to about 7 digits only (largest error {error.max():.1e}).",
+            f"rank {rank}'s sum{of} is right to about 7 digits only (largest error {error.max():.1e}).",
             "float64 carries 16 digits. Somewhere the numbers went through float32.",
         )
     weights = recipe(got, pieces)
     if weights is not None:
-        seen = f"rank {rank} returned {formula(weights)} (x[k] is what rank k holds)."
-        return Finding(seen, _advice(rank, weights))
+        seen = f"rank {rank} returned{of and of + ':'} {formula(weights)} (x[k] is what rank k holds)."
+        return Finding(seen, _advice(rank, rank if block is None else block, weights))
     wrong = np.flatnonzero(~(error <= bound))
-    seen = f"rank {rank}: {wrong.size} of {got.size} elements are wrong, the first at {wrong[0]}: {got[wrong[0]]:.6g}."
+    first = f"the first at {wrong[0]}: {got[wrong[0]]:.6g}"
+    seen = f"rank {rank}{of}: {wrong.size} of {got.size} elements are wrong, {first}."
     if wrong.size < got.size:
         return Finding(seen, "Some elements are right, so look at where each block begins and ends.")
     return Finding(
@@ -85,8 +92,8 @@ def _wrong(rank: int, got: np.ndarray, pieces: list, error: np.ndarray, bound: n
     )
 
 
-def _advice(rank: int, weights: np.ndarray) -> str:
-    """The hint for a result that is a mixture of the ranks' blocks, but not the right one."""
+def _advice(rank: int, home: int, weights: np.ndarray) -> str:
+    """The hint for a result that is a mixture of the ranks' blocks, but not block `home` of the sum."""
     blocks = np.flatnonzero(weights.any(axis=0))
     if len(blocks) > 1:
         return (
@@ -97,7 +104,7 @@ def _advice(rank: int, weights: np.ndarray) -> str:
     parts = weights[:, block]
     if (parts == 1).all():
         return (
-            f"The sum is right and the place is wrong: rank {rank} should return block {rank}. Where a block ends "
+            f"The sum is right and the place is wrong: here rank {rank} should have block {home}. Where a block ends "
             "follows from where it starts. Follow one block on paper, for three ranks: which rank must have it last, "
             "so which one sends it first?"
         )

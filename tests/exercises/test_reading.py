@@ -33,6 +33,8 @@ def test_a_stub_is_to_do(tmp_path, body):
     [
         ("def f(x):\n    return x\n", student.BEGUN),
         ("def f(x):\n    y = x\n    raise NotImplementedError\n", student.BEGUN),
+        ("def f(x):\n    pass\n    return x\n", student.BEGUN),
+        ('def f(x):\n    """Doubles."""\n    raise NotImplementedError\n    return x\n', student.TO_DO),
         ("f = abs\n", student.BEGUN),
         ("from math import sqrt as f\n", student.BEGUN),
         ("def f(x):\n    raise NotImplementedError\n\n\ndef f(x):\n    return x\n", student.BEGUN),

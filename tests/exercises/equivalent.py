@@ -1,0 +1,14 @@
+"""Mutants that compute the same as the solution they come from: no mistakes, so graders accept them. Each with why."""
+
+BLOCK = "blocks[(rank - {} - step) % P]  ->  {} = blocks[rank - {} - step]"
+BEGIN = "begin = [block * (n // P) + min(block, n % P) for block in range(P + {})]"
+
+EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
+    "ring_reduce_scatter": {
+        "leaving = "
+        + BLOCK.format(1, "leaving", 1): "a negative index counts from the end, and this one is at least -P",
+        "growing = " + BLOCK.format(2, "growing", 2): "the same",
+        f"{BEGIN.format(1)}  ->  {BEGIN.format(2)}": "nobody reads the entry after the last",
+        f"{BEGIN.format(1)}  ->  {BEGIN.format('1 + 1')}": "the same",
+    },
+}
