@@ -16,6 +16,18 @@ def elements(case):
     return case.arguments[0][0].size
 
 
+def cuts(case, answer, rank):
+    """The hint for a block of a wrong shape."""
+    n, P, got = elements(case), case.ranks, answer.results[rank].shape
+    if got == (n,):
+        return "That is as long as the whole x. Each rank should return its own block of the sum only."
+    if sum(np.size(result) for result in answer.results) == n:
+        return f"All {n} elements are there, but the cuts between the blocks are in other places than the docstring's."
+    if got == (n // P,):
+        return f"{n} does not divide by {P}: n // P elements for everybody leave {n % P} over. Whose are they?"
+    return f"Which of the {n} elements belong to which of the {P} blocks?"
+
+
 def steps(case, sent, want):
     """The hint for a wrong number of messages in a ring of P - 1 steps."""
     if sent > want:
@@ -33,7 +45,7 @@ def steps(case, sent, want):
 ring_reduce_scatter = Distributed(
     cases=inputs.vectors(),
     checks=[
-        checks.arrays(lambda case, rank: (length(case, rank),)),
+        checks.arrays(lambda case, rank: (length(case, rank),), hint=cuts),
         checks.unchanged,
         checks.new_array,
         checks.point_to_point,

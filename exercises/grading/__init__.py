@@ -10,9 +10,11 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     grade.py        one exercise from file to verdict
     checks.py       ready-made checks; each finding says what was seen and hints at the mistake
     sums.py         the check of a sum over ranks, which tells from a wrong one whose parts are in it
+    copies.py       the check of results that are other ranks' data, which tells whose piece stands where
     inputs.py       fresh random inputs
     endings.py      explains crashes, hangs, deadlocks and exceptions, in the student's own lines
     report.py       what the student sees
+    __main__.py     grades the files of a whole class: python -m exercises.grading --help
     mutants.py      a solution with one small mistake after another, to grade the graders
 
 To add an exercise: its stub in exercises/chNN_topic.py; an Exercise (or Distributed, if it takes a communicator) of the

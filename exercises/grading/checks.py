@@ -7,6 +7,7 @@ reaches them.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -15,10 +16,15 @@ from .exercise import Answer, Case, Check, Finding
 
 PerRank = Callable[[Case, int], int]
 Close = 1e-9  # relative: far above rounding, far below any mistake
+SHAPE = "Compare with the docstring: which elements belong there, and how many are they?"
 
 
-def arrays(shape: Callable[[Case, int], tuple[int, ...]], dtype: type = np.float64) -> Check:
-    """Every rank returns an array of this shape and dtype."""
+def arrays(
+    shape: Callable[[Case, int], tuple[int, ...]],
+    dtype: type = np.float64,
+    hint: Callable[[Case, Answer, int], str] | None = None,
+) -> Check:
+    """Every rank returns an array of this shape and dtype; hint(case, answer, rank) is for a wrong shape."""
 
     def check(case: Case, answer: Answer) -> Finding | None:
         for rank, got in enumerate(answer.results):
@@ -41,37 +47,49 @@ def arrays(shape: Callable[[Case, int], tuple[int, ...]], dtype: type = np.float
             if got.shape != want:
                 return Finding(
                     f"rank {rank} returned an array of shape {got.shape}; it should have shape {want}.",
-                    _shape_hint(case, answer, rank),
+                    hint(case, answer, rank) if hint else SHAPE,
                 )
         return None
 
     return check
 
 
-def unchanged(case: Case, answer: Answer) -> Finding | None:
-    """The arguments are the same after the call."""
-    for rank, (before, after) in enumerate(zip(case.arguments, answer.arguments)):
-        for was, now in zip(before, after):
-            if isinstance(was, np.ndarray) and not np.array_equal(was, now):
-                where = np.flatnonzero(np.ravel(was != now))
+def kept(name: str) -> Check:
+    """The arguments are the same after the call; `name` is what the array, or the list of arrays, is called."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank, (before, after) in enumerate(zip(case.arguments, answer.arguments)):
+            for (place, was), (_, now) in zip(_arrays_in(name, before), _arrays_in(name, after)):
+                if not np.array_equal(was, now):
+                    where = np.flatnonzero(np.ravel(was != now))
+                    return Finding(
+                        f"{place} on rank {rank} was changed: {where.size} of its {was.size} elements, the first at "
+                        f"{where[0]}.",
+                        f"The caller still needs {name}. Slices of an array (so also what np.array_split returns) are "
+                        f"views: who writes into one writes into {name}.",
+                    )
+        return None
+
+    return check
+
+
+def own_memory(name: str) -> Check:
+    """The result is no view of an argument; `name` is what the argument is called."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank, aliased in enumerate(answer.aliased):
+            if aliased:
                 return Finding(
-                    f"x on rank {rank} was changed: {where.size} of its {was.size} elements, the first at {where[0]}.",
-                    "The caller still needs x. Note that a slice of an array, and what np.array_split returns, is a "
-                    "view: adding into it adds into x.",
+                    f"what rank {rank} returned is a view of {name}.",
+                    f"Who writes into the result later changes {name}, too. Return memory of its own (.copy()), also "
+                    "for one rank.",
                 )
-    return None
+        return None
+
+    return check
 
 
-def new_array(case: Case, answer: Answer) -> Finding | None:
-    """The result is no view of an argument."""
-    for rank, aliased in enumerate(answer.aliased):
-        if aliased:
-            return Finding(
-                f"what rank {rank} returned is a view of x.",
-                "Who writes into the result later changes x, too. Return memory of its own (.copy()), also for one "
-                "rank.",
-            )
-    return None
+unchanged, new_array = kept("x"), own_memory("x")
 
 
 def point_to_point(case: Case, answer: Answer) -> Finding | None:
@@ -115,13 +133,13 @@ def _stranger_hint(P: int, partners: Sequence[set[int]], name: str) -> str:
     hubs = [hub for hub in range(P) if all(partners[rank] <= {hub} for rank in range(P) if rank != hub)]
     if hubs and P > 2:
         return (
-            f"Everything passes through rank {hubs[0]}: it receives {P - 1} arrays while the other links are idle, and "
-            "that gets worse with every rank. In the ring all links work in every step."
+            f"Everything passes through rank {hubs[0]}: it receives {P - 1} messages while the other links are idle, "
+            "and that gets worse with every rank. In the ring all links work in every step."
         )
     if all(len(to) == P - 1 for to in partners):
         return (
             "Every rank sends straight to every other. That moves the same bytes, over links that a ring does not "
-            "have. Let each block travel around and be added to on the way."
+            "have. Let each block travel around, from neighbour to neighbour."
         )
     if all(to == {(rank - 1) % P} for rank, to in enumerate(partners)):
         return f"Your ring turns the other way round. Send to the {name}, receive from the other side."
@@ -142,6 +160,20 @@ def messages(expected: PerRank, what: str, hint: Callable[[Case, int, int], str]
     return check
 
 
+def received(expected: PerRank, what: str, hint: str) -> Check:
+    """Every rank receives expected(case, rank) messages; `what` names in which way ("in the tree")."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        came = Counter(to for sent in answer.sent for to, _ in sent)
+        for rank in range(case.ranks):
+            want = expected(case, rank)
+            if came[rank] != want:
+                return Finding(f"rank {rank} received {_count(came[rank], 'message')}, {what} {want:,}.", hint)
+        return None
+
+    return check
+
+
 def bytes_sent(expected: PerRank, what: str, slips: Sequence[tuple[PerRank, str]], otherwise: str) -> Check:
     """Every rank sends expected(case, rank) bytes; a slip is a (number of bytes, hint) of a known mistake."""
 
@@ -157,7 +189,22 @@ def bytes_sent(expected: PerRank, what: str, slips: Sequence[tuple[PerRank, str]
     return check
 
 
-def no_later_than(limit: Callable[[Case], float], what: str, hint: str) -> Check:
+def bytes_together(
+    expected: Callable[[Case], int], what: str, slips: Sequence[tuple[Callable[[Case], int], str]], otherwise: str
+) -> Check:
+    """All ranks together send expected(case) bytes; a slip is a (number of bytes, hint) of a known mistake."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        sent, want = sum(nbytes for messages in answer.sent for _, nbytes in messages), expected(case)
+        if sent == want:
+            return None
+        hints = (hint for slip, hint in slips if slip(case) == sent)
+        return Finding(f"all ranks together sent {_count(sent, 'byte')}, {what} {want:,}.", next(hints, otherwise))
+
+    return check
+
+
+def no_later_than(limit: Callable[[Case], float], what: str, hint: str | Callable[[Case, Answer], str]) -> Check:
     """The last rank is through after limit(case) seconds of the virtual clock; real ranks are not timed."""
 
     def check(case: Case, answer: Answer) -> Finding | None:
@@ -165,7 +212,8 @@ def no_later_than(limit: Callable[[Case], float], what: str, hint: str) -> Check
         if answer.seconds is None or answer.seconds <= allowed * (1 + Close):
             return None
         took, allowed = (f"{seconds * 1e6:.3f} us" for seconds in (answer.seconds, allowed))
-        return Finding(f"it took {took} on the virtual cluster, {what} takes {allowed}.", hint)
+        seen = f"it took {took} on the virtual cluster, {what} takes {allowed}."
+        return Finding(seen, hint(case, answer) if callable(hint) else hint)
 
     return check
 
@@ -218,15 +266,13 @@ def _kind(call: str) -> str:
     return "object" if call in mpi.API["objects"].split() else "other"
 
 
-def _shape_hint(case: Case, answer: Answer, rank: int) -> str:
-    n, P, got = case.arguments[0][0].size, case.ranks, answer.results[rank].shape
-    if got == (n,):
-        return "That is as long as the whole x. Each rank should return its own block of the sum only."
-    if sum(np.size(result) for result in answer.results) == n:
-        return f"All {n} elements are there, but the cuts between the blocks are in other places than the docstring's."
-    if got == (n // P,):
-        return f"{n} does not divide by {P}: n // P elements for everybody leave {n % P} over. Whose are they?"
-    return f"Which of the {_count(n, 'element')} belong to which of the {_count(P, 'block')}?"
+def _arrays_in(name: str, arguments: tuple) -> list[tuple[str, np.ndarray]]:
+    """The (name, array) of the arrays among a call's arguments, and in lists among them."""
+    found = [(name, value) for value in arguments if isinstance(value, np.ndarray)]
+    for value in arguments:
+        if isinstance(value, list):
+            found += [(f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, np.ndarray)]
+    return found
 
 
 def _short(value) -> str:

@@ -6,6 +6,7 @@ import errno
 import re
 import signal
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from . import stacks
@@ -18,6 +19,7 @@ LENGTHS = (
 )
 NO_MEMORY = "A grade may use 1 GiB. Is an array made with the wrong size, or does a list grow without end?"
 RAISED = {  # the name of an exception, or what its text says
+    "name '___' is not defined": "A blank is not filled in yet: this line still has a `___`.",
     "expecting buffer": "A call with a capital letter takes arrays in both directions and returns nothing. Sendrecv "
     "wants one to receive into, too: recvbuf=np.empty(...).",
     "NewProcess": "An exercise starts no processes and ends none: the ranks are there already, one call of your "
@@ -102,22 +104,28 @@ def describe(error: BaseException, path: str) -> dict[str, Any]:
     }
 
 
-def explain(ending: Ending, file: str) -> Finding | None:
-    """Say how the run of `file` ended; None if it came to its end."""
-    explanations = {"done": lambda *_: None, "raised": _raised, "signal": _signal, "exit": _exit}
+def explain(ending: Ending, file: str, hints: Mapping[str, str]) -> Finding | None:
+    """Say how the run of `file` ended; None if it came to its end. `hints`: those of the exercise, which come first."""
+    if ending.kind == "raised" and isinstance(ending.value, dict):
+        found = _raised(ending, file)
+        return found._replace(hint=next((hints[sign] for sign in hints if _is(sign, ending.value)), found.hint))
+    explanations = {"done": lambda *_: None, "raised": lambda *_: TAMPERED, "signal": _signal, "exit": _exit}
     return explanations.get(ending.kind, _limit)(ending, file)
 
 
 def _raised(ending: Ending, file: str) -> Finding:
     told = ending.value
-    if not isinstance(told, dict):
-        return TAMPERED
     if "LaunchError" in told["types"]:
         return _launch(told)
     who = f"{_ranks(told['ranks'])} raised " if told["ranks"] else ""
     seen = f"{who}{told['types'][0].lstrip('_')}: {told['text']}".rstrip(": ")
-    hints = (hint for sign, hint in RAISED.items() if sign in told["types"] or sign in told["text"])
+    hints = (hint for sign, hint in RAISED.items() if _is(sign, told))
     return Finding("\n".join([seen, *_places(told["lines"][-3:], file)]), next(hints, RAISED_OTHERWISE))
+
+
+def _is(sign: str, told: dict) -> bool:
+    """Whether an exception, as described, has this name or says this."""
+    return sign in told["types"] or sign in told["text"]
 
 
 def _launch(told: dict) -> Finding:

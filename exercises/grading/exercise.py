@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -56,12 +56,15 @@ Check = Callable[[Case, Answer], Finding | None]
 class Exercise:
     """A function to write: `cases(rng)` makes fresh inputs; the first check that finds something gives the hint.
 
-    `hints` is the ladder that --hints shows, from a nudge to nearly everything; at least two steps.
+    `hints` is the ladder that --hints shows, from a nudge to nearly everything; at least two steps. `endings` are hints
+    for runs that end without an answer, where this exercise knows better than endings.py: {the name of the exception or
+    what its text says: hint}.
     """
 
     cases: Callable[[Any], Iterable[Case]]
     checks: Sequence[Check]
     hints: Sequence[str]
+    endings: Mapping[str, str] = field(default_factory=dict)
 
     distributed = False
 

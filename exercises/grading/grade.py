@@ -137,7 +137,7 @@ def _judge(exercise: Exercise, case: Case | None, got: Any, path: Path) -> Findi
     from .play import answer
 
     if isinstance(got, Ending):
-        return endings.explain(got, path.name)
+        return endings.explain(got, path.name, exercise.endings)
     try:
         got = answer(got, case)
     except Exception:  # whatever a changed grader may send

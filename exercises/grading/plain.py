@@ -45,7 +45,11 @@ def encode(value: Any) -> Any:
 
 
 def overlap(one: Any, other: Any) -> bool:
-    """Whether two values are arrays over the same memory."""
+    """Whether two values are arrays over the same memory, or lists in which such arrays are."""
+    if isinstance(one, tuple | list):
+        return any(overlap(item, other) for item in one)
+    if isinstance(other, tuple | list):
+        return any(overlap(one, item) for item in other)
     return isinstance(one, ndarray) and isinstance(other, ndarray) and bool(may_share_memory(one, other))
 
 

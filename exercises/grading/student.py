@@ -45,6 +45,11 @@ class Source:
         function = self.function(name)
         return function.lineno if function else 1
 
+    def level(self, name: str) -> str:
+        """The level of an exercise: "write" under the heading "# Level 3: write ---"."""
+        above = self.path.read_text().splitlines()[: self.line(name)]
+        return next(line.split(":")[1].strip(" -") for line in reversed(above) if line.startswith("# Level "))
+
     def docstring(self, name: str) -> str:
         """The docstring of the function, or ""."""
         function = self.function(name)

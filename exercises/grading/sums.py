@@ -8,7 +8,8 @@ is unique when a block has more elements than there are weights, which inputs.py
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,26 +20,68 @@ FLOAT32_ERROR = 2**30  # in units of what float64 allows: float32 has 29 bits le
 EXACT = 1e-9  # relative error below which a recipe is taken as found
 
 Blocks = Callable[[np.ndarray, Case], list[np.ndarray]]
+Members = Callable[[Case, int], Sequence[int]]
+
+ADVICE = {  # what a mixture shows, tried in this order: its hint, with the names that _facts gives
+    "mixed": "Different blocks got mixed. In one step: which block does the left neighbour of rank {rank} send, and to "
+    "which one does your code add what arrives? They must have the same number.",
+    "strangers": "The sum of rank {rank} is over ranks {members} only: what of the others is in it?",
+    "misplaced": "The sum is right and the place is wrong: here rank {rank} should have block {home}. Where a block "
+    "ends follows from where it starts. Follow one block on paper, for three ranks: which rank must have it last, so "
+    "which one sends it first?",
+    "mean": "Asked for is the sum over ranks, not the mean: every part has weight 1.",
+    "own": "This is its own part alone: nothing was ever added. To which block do you add in the last step?",
+    "single": "This is the part of one rank alone: nothing was added on the way. What arrives is a sum so far; it must "
+    "meet your own part, not replace it.",
+    "missing": "The part of rank {missing} is missing. Every block must collect a part on every rank: is what you send "
+    "on the sum so far, or only a part of it?",
+    "weights": "Each rank's part belongs into the sum once, with weight 1. Is something added twice, or subtracted?",
+}
 
 
-def sum_over_ranks(blocks: Blocks, whole: bool = False) -> Check:
+def in_one_piece(x: np.ndarray, case: Case) -> list[np.ndarray]:
+    """x as a single block."""
+    return [x]
+
+
+def everybody(case: Case, rank: int) -> Sequence[int]:
+    """All ranks."""
+    return range(case.ranks)
+
+
+def sum_over_ranks(
+    blocks: Blocks, whole: bool = False, members: Members = everybody, advice: Mapping[str, str] | None = None
+) -> Check:
     """Rank r returns block r, summed over all ranks; or all the blocks, one after the other (`whole`).
 
-    blocks(x, case) cuts one rank's x. "Equal" allows for rounding in any order of adding: an error of at most
+    blocks(x, case) cuts one rank's x. members(case, rank): the ranks to sum over, if not all. advice: hints that fit
+    this exercise better than those of ADVICE. "Equal" allows for rounding in any order of adding: an error of at most
     P epsilon times the sum of magnitudes.
     """
+    hints = {**ADVICE, **(advice or {})}
 
     def check(case: Case, answer: Answer) -> Finding | None:
         pieces = [blocks(arguments[0], case) for arguments in case.arguments]
         for rank, result in enumerate(answer.results):
+            group = list(members(case, rank))
             for block, got in enumerate(blocks(result, case)) if whole else [(rank, result)]:
-                terms = np.stack([mine[block] for mine in pieces])
+                terms = np.stack([pieces[k][block] for k in group])
                 error, bound = np.abs(got - terms.sum(axis=0)), case.ranks * EPSILON * np.abs(terms).sum(axis=0)
                 if not (error <= bound).all():
-                    return _wrong(rank, block if whole else None, got, pieces, error, bound)
+                    where = _Place(rank, block, group, f" in block {block}" * (whole and len(pieces[0]) > 1))
+                    return _wrong(where, got, pieces, error, bound, hints)
         return None
 
     return check
+
+
+class _Place(NamedTuple):
+    """Where a wrong sum stands: on which rank, which block, the ranks to sum over, and in words."""
+
+    rank: int
+    home: int
+    group: list[int]
+    words: str
 
 
 def recipe(got: np.ndarray, pieces: list[list[np.ndarray]]) -> np.ndarray | None:
@@ -63,11 +106,9 @@ def formula(weights: np.ndarray) -> str:
     return " + ".join(terms).replace("+ -1 ", "- ").replace("+ -", "- ") + (f", in block {used[0][1]}" * one_block)
 
 
-def _wrong(
-    rank: int, block: int | None, got: np.ndarray, pieces: list, error: np.ndarray, bound: np.ndarray
-) -> Finding:
-    """Say what is wrong with the sum that a rank returned; block: which one of several, None if it is all there is."""
-    of = "" if block is None or len(pieces[0]) == 1 else f" in block {block}"
+def _wrong(place: _Place, got: np.ndarray, pieces: list, error: np.ndarray, bound: np.ndarray, hints) -> Finding:
+    """Say what is wrong with the sum that a rank returned."""
+    rank, of = place.rank, place.words
     if not got.any():
         seen = f"rank {rank} returned nothing but zeros{of}."
         return Finding(seen, "What arrived never reached the array you return.")
@@ -79,7 +120,7 @@ def _wrong(
     weights = recipe(got, pieces)
     if weights is not None:
         seen = f"rank {rank} returned{of and of + ':'} {formula(weights)} (x[k] is what rank k holds)."
-        return Finding(seen, _advice(rank, rank if block is None else block, weights))
+        return Finding(seen, hints[_kind(place, weights)].format(**_facts(place, weights)))
     wrong = np.flatnonzero(~(error <= bound))
     first = f"the first at {wrong[0]}: {got[wrong[0]]:.6g}"
     seen = f"rank {rank}{of}: {wrong.size} of {got.size} elements are wrong, {first}."
@@ -92,35 +133,28 @@ def _wrong(
     )
 
 
-def _advice(rank: int, home: int, weights: np.ndarray) -> str:
-    """The hint for a result that is a mixture of the ranks' blocks, but not block `home` of the sum."""
+def _kind(place: _Place, weights: np.ndarray) -> str:
+    """Which entry of ADVICE fits a mixture of the ranks' blocks that is not block `home` of the sum."""
     blocks = np.flatnonzero(weights.any(axis=0))
     if len(blocks) > 1:
-        return (
-            f"Different blocks got mixed. In one step: which block does the left neighbour of rank {rank} send, and to "
-            "which one does your code add what arrives? They must have the same number."
-        )
-    (block,) = blocks
-    parts = weights[:, block]
-    if (parts == 1).all():
-        return (
-            f"The sum is right and the place is wrong: here rank {rank} should have block {home}. Where a block ends "
-            "follows from where it starts. Follow one block on paper, for three ranks: which rank must have it last, "
-            "so which one sends it first?"
-        )
-    if (parts == parts[0]).all():
-        return "Asked for is the sum over ranks, not the mean: every part has weight 1."
-    if np.count_nonzero(parts) == 1 and parts[rank]:
-        return "This is its own part alone: nothing was ever added. To which block do you add in the last step?"
-    if np.count_nonzero(parts) == 1:
-        return (
-            "This is the part of one rank alone: nothing was added on the way. What arrives is a sum so far; it must "
-            "meet your own part, not replace it."
-        )
-    if set(parts) <= {0, 1}:
-        missing = ", ".join(map(str, np.flatnonzero(parts == 0)))
-        return (
-            f"The part of rank {missing} is missing. Every block must collect a part on every rank: is what you send "
-            "on the sum so far, or only a part of it?"
-        )
-    return "Each rank's part belongs into the sum once, with weight 1. Is something added twice, or subtracted?"
+        return "mixed"
+    parts = weights[:, blocks[0]]
+    mine = parts[place.group]
+    if np.count_nonzero(parts) > np.count_nonzero(mine):
+        return "strangers"
+    kinds = {
+        "misplaced": (mine == 1).all(),
+        "mean": (mine == mine[0]).all(),
+        "own": np.count_nonzero(parts) == 1 and parts[place.rank] == 1,
+        "single": np.count_nonzero(parts) == 1 and not parts[place.rank],
+        "missing": set(mine) <= {0, 1},
+    }
+    return next((kind for kind, holds in kinds.items() if holds), "weights")
+
+
+def _facts(place: _Place, weights: np.ndarray) -> dict[str, object]:
+    """What hints may name."""
+    parts = weights.sum(axis=1)
+    missing = [rank for rank in place.group if parts[rank] == 0]
+    ranks = {"missing": missing, "members": place.group}
+    return {"rank": place.rank, "home": place.home, **{what: ", ".join(map(str, who)) for what, who in ranks.items()}}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "adding into it adds into x"
+EARNS = "who writes into one writes into x"
 
 
 def ring_reduce_scatter(comm, x):

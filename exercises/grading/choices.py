@@ -1,0 +1,100 @@
+"""Checks of answers that choose: which statements are right, which name belongs to which situation.
+
+Both say how many choices are right, and argue against one wrong choice at a time. So it is quicker to think a reason
+through than to try letter after letter.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .exercise import Answer, Case, Check, Finding
+
+
+def statements(right: str, among: str, why: Mapping[str, str]) -> Check:
+    """The function returns the letters of the right statements, in any order and case.
+
+    right   letters of the right statements; among: letters of all
+    why     for each letter the hint for who has judged it wrongly. It speaks of the matter and names no letter.
+    """
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        (got,) = answer.results
+        chosen = set(got.upper()) - set(" ,") if isinstance(got, str) else None
+        if chosen is None or not chosen <= set(among):
+            return _no_letters(got, among)
+        wrong = [letter for letter in among if (letter in chosen) != (letter in right)]
+        if not wrong:
+            return None
+        seen = f'"{got}": {len(among) - len(wrong)} of the {len(among)} statements are judged rightly.'
+        return Finding(seen, why[wrong[0]])
+
+    return check
+
+
+def _no_letters(got: Any, among: str) -> Finding:
+    example = f'"{among[0]}{among[-1]}"'
+    if not isinstance(got, str):
+        return Finding(f"it returned {got!r}, a {_type(got)}.", f"Return the letters in one string, such as {example}.")
+    strange = next(sign for sign in got.upper() if sign not in among + " ,")
+    return Finding(
+        f'it returned "{got}", and no statement is called "{strange}".',
+        f"Return letters from {among[0]} to {among[-1]} and nothing else, such as {example}.",
+    )
+
+
+def situations(
+    right: Mapping[str, str],
+    names: Sequence[str],
+    why: Mapping[tuple[str, str], str],
+    otherwise: Mapping[str, str],
+) -> Check:
+    """The function returns a dictionary that gives every situation the right name.
+
+    why         (situation, wrong name): the hint for who has chosen this name there
+    otherwise   wrong name: the hint wherever `why` has none
+    """
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        (got,) = answer.results
+        finding = _no_dictionary(got, right, names)
+        if finding is not None:
+            return finding
+        wrong = [letter for letter in right if got[letter] != right[letter]]
+        if not wrong:
+            return None
+        letter, name = wrong[0], got[wrong[0]]
+        seen = f'{len(right) - len(wrong)} of the {len(right)} situations are right; {letter} is no case for "{name}".'
+        return Finding(seen, why.get((letter, name), otherwise[name]))
+
+    return check
+
+
+def _no_dictionary(got: Any, letters: Mapping[str, str], names: Sequence[str]) -> Finding | None:
+    """What is wrong with the form of the answer, if anything is."""
+    first, last = min(letters), max(letters)
+    if not isinstance(got, dict):
+        form = f'{{"{first}": "{names[0]}", ...}}'
+        return Finding(f"it returned {got!r}, a {_type(got)}.", f"Return a dictionary from letters to names: {form}.")
+    strange = [letter for letter in got if letter not in letters]
+    if strange:
+        return Finding(f'there is no situation "{strange[0]}".', f"The situations are called {first} to {last}.")
+    missing = [letter for letter in letters if letter not in got]
+    if missing:
+        return Finding(
+            f"no name for {', '.join(missing)}.", f"Give every situation a name, {first} to {last}; guessing is free."
+        )
+    misspelt = next((letter for letter in letters if got[letter] not in names), None)
+    return misspelt and _misspelt(misspelt, got[misspelt], names)
+
+
+def _misspelt(letter: str, got: Any, names: Sequence[str]) -> Finding:
+    near = difflib.get_close_matches(str(got).lower(), names, n=1, cutoff=0.7)
+    guess = f'Is "{near[0]}" meant? ' if near else ""
+    return Finding(f"{letter}: {got!r} is none of the names.", f"{guess}The names are {', '.join(names)}.")
+
+
+def _type(value: Any) -> str:
+    return type(value).__name__
