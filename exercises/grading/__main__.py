@@ -25,7 +25,7 @@ MARKS = {SOLVED: "+", WRONG: "x", TO_DO: "."}
 
 
 def exercises_of(chapter: str) -> tuple[Path, dict[str, Exercise]]:
-    """The student's file of a chapter ("ch01") and its exercises by name, in their order. SystemExit if there is none."""
+    """The student's file of a chapter ("ch01") and its exercises in order. Raises SystemExit if there is none."""
     found = sorted(FOLDER.glob(f"test_{chapter}_*.py"))
     if len(found) != 1:
         known = ", ".join(sorted(path.stem.split("_")[1] for path in FOLDER.glob("test_ch*.py")))

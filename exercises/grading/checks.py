@@ -7,6 +7,8 @@ reaches them.
 from __future__ import annotations
 
 import functools
+import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -240,19 +242,31 @@ def number(
     def check(case: Case, answer: Answer) -> Finding | None:
         (arguments,), (got,) = case.arguments, answer.results
         want = expected(*arguments)
+        got = math.inf if isinstance(got, int) and abs(got) > sys.float_info.max else got
         if isinstance(got, bool) or not isinstance(got, int | float):
-            return Finding(f"it returned {_short(got)}.", f"It should return one number{f', in {unit}' * bool(unit)}.")
+            form = f"Return one number{f', in {unit}' * bool(unit)}."
+            return Finding(
+                f"it returned {_short(got)}.", form + " A function without `return` gives None." * (got is None)
+            )
         if _equal(got, want):
             return None
-        hints = (hint for formula, hint in slips if _equal(got, formula(*arguments)))
-        ratio = f", {got / want:.4g} times what is right" if want and np.isfinite(got) else ""
+        hints = (hint for formula, hint in slips if _slipped(got, formula, arguments))
+        ratio = f", {got / want:.4g} times what is right" if want and math.isfinite(got) else ""
         return Finding(f"it returned {got:.6g}{f' {unit}' * bool(unit)}{ratio}.", next(hints, otherwise))
 
     return check
 
 
+def _slipped(got: float, formula: Callable[..., float], arguments: tuple) -> bool:
+    """Whether a known mistake gives `got`; it may have no result for these arguments."""
+    try:
+        return _equal(got, formula(*arguments))
+    except ArithmeticError:
+        return False
+
+
 def _equal(one: float, other: float) -> bool:
-    return bool(np.isclose(one, other, rtol=Close, atol=0))
+    return math.isclose(one, other, rel_tol=Close)
 
 
 @functools.cache

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from .exercise import Case
 
 RANKS = (3, 2, 5, 8, 1)  # three first: the smallest ring in which left and right differ gives the clearest hints
+
+LONGEST = 160  # characters of an argument in a label
 
 
 def vectors(ranks: Sequence[int] = RANKS) -> Callable[[np.random.Generator], Iterator[Case]]:
@@ -38,14 +41,14 @@ def lengths(rng: np.random.Generator, ranks: Sequence[int] = RANKS) -> Iterator[
             yield P, length(rng, P)
 
 
-def calls(*rows: tuple, names: str) -> Callable[[np.random.Generator], Iterator[Case]]:
-    """Cases of a function without a communicator: its arguments as they are, or drawn by calling them with rng."""
+def calls(*rows: tuple | Callable, names: str = "") -> Callable[[np.random.Generator], Iterator[Case]]:
+    """Cases of a function without a communicator: its arguments as a tuple, or a function of rng that draws them."""
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         for row in rows:
-            arguments = tuple(each(rng) if callable(each) else each for each in row)
-            shown = (f"{name} = {value:.6g}" for name, value in zip(names.split(), arguments, strict=True))
-            yield Case(", ".join(shown), (arguments,))
+            arguments = row(rng) if callable(row) else row
+            shown = (f"{name} = {_shown(value)}" for name, value in zip(names.split(), arguments, strict=True))
+            yield Case(", ".join(shown) or "any call", (arguments,))
 
     return cases
 
@@ -53,6 +56,12 @@ def calls(*rows: tuple, names: str) -> Callable[[np.random.Generator], Iterator[
 def label(P: int, n: int) -> str:
     """How a case is called."""
     return f"{P} rank{'s' * (P > 1)}, n = {n}"
+
+
+def _shown(value: Any) -> str:
+    """A number or a short list as one can type it."""
+    text = f"{value:.10g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _divisible(rng, P: int) -> int:

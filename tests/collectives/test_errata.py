@@ -1,14 +1,17 @@
 """What is often claimed about collectives, and the run that shows otherwise. Numbers are those of book/errata.md."""
 
-from collections import deque
-from itertools import combinations
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.sparse.csgraph import dijkstra
 
-from reference.collectives import cost, reduce_scatter, ring_allgather
+from reference.collectives import cost, paths, reduce_scatter, ring_allgather
 from reference.collectives.algorithms import ALLREDUCE, BROADCAST
 from reference.collectives.evaluate import evaluate
+from reference.mpi import wtime
+from reference.perf import fabrics
+from reference.perf.links import LINKS, link
 from reference.perf.networks import two_level, uniform
 from reference.worlds import launch
 
@@ -118,6 +121,70 @@ def test_e1_19_aggregation_saves_latencies_and_waits_for_the_last():
     assert late > overlapped and cost.aggregated([5], A, B)[0] == cost.aggregated([5], A, B)[1]
 
 
+def test_e1_46_a_200_gbit_port_carries_25_gigabytes():
+    assert link("InfiniBand HDR").bandwidth == 25e9 and 8 * link("InfiniBand HDR").bandwidth == 200e9
+
+
+def test_e1_48_dividing_the_nodes_by_the_gpus_again_changes_little_and_is_wrong():
+    """25 GB over 200 GB/s a node: 249 ms with 256 nodes, 242 ms with the 32 that are printed."""
+    right, printed = (2 * (N - 1) / N * 25 / 200 for N in (256, 32))
+    assert (round(right, 3), round(printed, 3)) == (0.249, 0.242)
+    machine = two_level(8, 0, 1 / 300e9, 0, 1 / 25e9, nics=8)
+    found = simulated("hierarchical", 256 * 8, 25 * 2**20, machine, ranks_per_node=8).seconds
+    assert found == pytest.approx((2 * 7 / 8 / 300e9 + right / 25e9) * 25 * 2**20, rel=1e-3)
+
+
+def test_e1_49_the_answer_depends_on_what_the_bandwidths_mean():
+    """256 nodes of 8, 25 GB: from 31 to 1,992 ms between the nodes, and 146 inside, not 73."""
+    for card, share, between in ((200e9, 1, 0.031), (25e9, 1, 0.249), (25e9, 8, 1.992)):
+        speeds = {"alpha_out": 0, "beta_out": 1 / card, "ranks_per_nic": share}
+        found = cost.hierarchical_allreduce(2048, 25 * 10**9, 1, 0, 1 / 300e9, 0, 8, **speeds)
+        assert found.seconds == pytest.approx(0.146 + between, abs=1e-3)
+    P, n, machine = 128, 128 * 10**6, two_level(8, 0, 1 / 300e9, 0, 1 / 25e9, nics=1)
+    clock = simulated("hierarchical", P, n, machine, ranks_per_node=8).seconds
+    assert clock == pytest.approx(2 * 7 / 8 * n / 300e9 + 2 * 15 / 16 * n / 25e9)
+
+
+def test_e2_25_ratios_of_links_by_name_and_generation():
+    assert link("NVLink 3").bandwidth / 10e9 == 30
+    assert link("PCIe 4 x16").bandwidth / link("NVLink 3").bandwidth == pytest.approx(1 / 10, rel=0.06)
+    assert link("PCIe 5 x16").bandwidth / link("NVLink 4").bandwidth == pytest.approx(1 / 7, rel=0.03)
+
+
+def test_e2_26_who_waits_for_a_port_waits_for_what_is_in_front():
+    """Seven senders of 1 MiB to one receiver: the last is through after seven messages, and alpha is a microsecond."""
+    alpha, beta, n = 1e-6, 1e-10, 2**20
+
+    def incast(comm):
+        if comm.rank:
+            comm.Send(np.zeros(n, np.uint8), dest=0)
+        else:
+            for _ in range(comm.size - 1):
+                comm.Recv(np.empty(n, np.uint8))
+        return wtime(comm)
+
+    ends = sorted(launch(incast, 8, network=uniform(alpha, beta)).results[1:])
+    assert ends == pytest.approx([k * (alpha + n * beta) for k in range(1, 8)])
+    assert max(each.latency for each in LINKS if each.latency is not None) < 1e-4
+
+
+def test_e3_01_the_headline_adds_up_both_directions():
+    for name in ("NVLink 3", "NVLink 4", "PCIe 4 x16"):
+        assert link(name).sold_as / link(name).bandwidth == pytest.approx(2, rel=0.02)
+    assert link("NVLink 3").bandwidth == 12 * 25e9 and link("PCIe 4 x16").bandwidth == pytest.approx(31.5e9, rel=0.01)
+
+
+def test_e3_36_mismatched_collectives_may_complete_with_wrong_results():
+    """Two ranks average losses, two average norms, with the same call: nobody hangs, and both means are of nothing."""
+
+    def program(comm):
+        loss, norm, total = np.array([1.0]), np.array([100.0]), np.empty(1)
+        comm.Allreduce(loss if comm.rank % 2 else norm, total)
+        return total[0] / comm.size
+
+    assert launch(program, 4).results == [50.5] * 4
+
+
 def test_e4_53_one_leader_a_node_leaves_the_other_cards_idle():
     """8 nodes of 8, a card a rank, 100 MB: reduce, leaders, broadcast against reduce-scatter, all, allgather."""
     network = two_level(8, beta=1e-12, nics=8)
@@ -136,41 +203,33 @@ def test_e4_54_x_then_y_costs_nearly_twice_the_torus():
     assert both.seconds / right.seconds == pytest.approx(3.75 / 1.9921875)
 
 
-def diameter(links):
-    """The longest of the shortest ways in a graph: {node: its neighbours}."""
-
-    def farthest(start):
-        seen, queue = {start: 0}, deque([start])
-        while queue:
-            here = queue.popleft()
-            for there in links[here]:
-                if there not in seen:
-                    seen[there] = seen[here] + 1
-                    queue.append(there)
-        return max(seen.values())
-
-    return max(map(farthest, links))
-
-
 def test_e4_55_a_dragonfly_is_groups_with_links_between_all_of_them():
     """Kim et al. 2008: a switches a group, h global links each, a h + 1 groups: three hops, however many groups."""
-    a, h = 4, 2
-    groups = a * h + 1
-    fly = {(g, s): {(g, t) for t in range(a) if t != s} for g in range(groups) for s in range(a)}
-    used = dict.fromkeys(range(groups), 0)
-    for g, other in combinations(range(groups), 2):  # one cable for each pair of groups, h of them at a switch
-        ends = [(each, used[each] // h) for each in (g, other)]
-        for each in (g, other):
-            used[each] += 1
-        fly[ends[0]].add(ends[1])
-        fly[ends[1]].add(ends[0])
-    assert diameter(fly) == 3 and max(map(len, fly.values())) == a - 1 + h
+    for a, h in [(4, 2), (4, 8), (8, 4)]:
+        fly = fabrics.dragonfly(a, h)
+        assert fabrics.diameter(fly) == 3 and fabrics.degree(fly) == a - 1 + h and len(fly) == a * (a * h + 1)
+    grid, ring = fabrics.torus([6, 6]), fabrics.torus([36])  # of as many nodes as dragonfly(4, 2)
+    assert fabrics.diameter(grid) == 6 and fabrics.diameter(ring) == 18  # a torus is a ring only in one dimension
+    assert fabrics.degree(grid) == 4 and fabrics.degree(ring) == 2 and ring == fabrics.ring(36)
 
-    def torus(side, dimensions):
-        nodes = list(np.ndindex(*[side] * dimensions))
-        step = np.eye(dimensions, dtype=int)
-        return {v: {tuple((np.array(v) + s * e) % side) for e in step for s in (1, -1)} for v in nodes}
 
-    assert (
-        diameter(torus(6, 2)) == 6 and diameter(torus(36, 1)) == 18
-    )  # the same 36 nodes: a ring only in one dimension
+def test_e4_61_dijkstra_with_bandwidths_as_weights_finds_no_wide_way():
+    """Four nodes, GB/s: the least sum of BW takes 2, the least sum of 1/BW takes 10, the widest path has 12."""
+    links = {0: {1: 10, 2: 12, 3: 2}, 1: {3: 12}, 2: {1: 12}, 3: {}}
+    bandwidth = np.array([[links[u].get(v, 0) for v in range(4)] for u in range(4)], float)
+
+    def least_sum(weights):
+        _, before = dijkstra(weights, indices=0, return_predecessors=True)
+        way = [3]
+        while way[0] != 0:
+            way.insert(0, int(before[way[0]]))
+        return way, min(links[u][v] for u, v in pairwise(way))
+
+    assert least_sum(bandwidth) == ([0, 3], 2)
+    inverse = np.divide(1, bandwidth, out=np.zeros((4, 4)), where=bandwidth > 0)
+    assert least_sum(inverse) == ([0, 1, 3], 10)
+    widest = paths.widest_path(links, 0, 3)
+    assert widest == paths.Path((0, 2, 1, 3), 12)
+    # 1/BW is right for one thing: a message that each node takes in whole before it sends it on, latency left out
+    assert paths.quickest_path(0.0, links, 0, 3, 1000).nodes == (0, 1, 3)
+    assert paths.quickest_path(0.0, links, 0, 3, 1000, cut_through=True) == widest
