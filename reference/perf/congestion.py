@@ -25,14 +25,17 @@ import numpy as np
 
 from .networks import Network
 
+Flow = str | Collection[Hashable]  # the links that it crosses; a string is one link
+
 
 def max_min(
-    flows: Sequence[Collection[Hashable]], capacities: Mapping[Hashable, float], weights: Sequence[float] | None = None
+    flows: Sequence[Flow], capacities: Mapping[Hashable, float], weights: Sequence[float] | None = None
 ) -> np.ndarray:
     """The max-min fair rate of each flow, float64 [flows], in the unit of the capacities.
 
-    flows: the links that each one crosses. A flow that wants no more than d has a link of capacity d to itself.
-    With weights (positive) rate / weight is what is shared fairly. Raises ValueError for what makes no sense.
+    flows: the links that each one crosses, ["port", ("cable", 3)] or just "port". A flow that wants no more than d
+    has a link of capacity d to itself. With weights (positive) rate / weight is what is shared fairly. Raises
+    ValueError for what makes no sense.
     """
     crosses, left, weight = _checked(flows, capacities, weights)
     rates, rising = np.zeros(len(flows)), np.ones(len(flows), bool)
@@ -47,9 +50,13 @@ def max_min(
     return rates
 
 
+def _links(flow: Flow) -> set[Hashable]:
+    return {flow} if isinstance(flow, str) else set(flow)
+
+
 def _checked(flows, capacities, weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(links x flows: 1 where a flow crosses a link, capacities, weights), or ValueError."""
-    sets = [set(flow) for flow in flows]
+    sets = [*map(_links, flows)]
     for number, links in enumerate(sets):
         if not links or links - set(capacities):
             lacking = sorted(map(str, links - set(capacities))) or "no link at all"
@@ -62,9 +69,7 @@ def _checked(flows, capacities, weights) -> tuple[np.ndarray, np.ndarray, np.nda
     return np.array([[link in links for links in sets] for link in capacities], float), left, weight
 
 
-def strict_priority(
-    flows: Sequence[Collection[Hashable]], capacities: Mapping[Hashable, float], classes: Sequence[int]
-) -> np.ndarray:
+def strict_priority(flows: Sequence[Flow], capacities: Mapping[Hashable, float], classes: Sequence[int]) -> np.ndarray:
     """Rates [flows] if class 0 is served first and each further class shares, max-min, what those before it leave."""
     if len(classes) != len(flows):
         raise ValueError(f"{len(flows)} flows need {len(flows)} classes, got {len(classes)}")
@@ -73,13 +78,11 @@ def strict_priority(
         mine = [number for number, own in enumerate(classes) if own == served]
         rates[mine] = max_min([flows[number] for number in mine], left)
         for number in mine:
-            left |= {link: max(0.0, left[link] - rates[number]) for link in set(flows[number])}
+            left |= {link: max(0.0, left[link] - rates[number]) for link in _links(flows[number])}
     return rates
 
 
-def finish_times(
-    flows: Sequence[Collection[Hashable]], capacities: Mapping[Hashable, float], nbytes: Sequence[float]
-) -> np.ndarray:
+def finish_times(flows: Sequence[Flow], capacities: Mapping[Hashable, float], nbytes: Sequence[float]) -> np.ndarray:
     """Seconds [flows] until each has moved its bytes, if all begin at 0 and share max-min; who is done gives way."""
     left, done, now = np.array(nbytes, float), np.zeros(len(flows)), 0.0
     going = [number for number in range(len(flows)) if left[number] > 0]
