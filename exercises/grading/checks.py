@@ -98,14 +98,14 @@ def point_to_point(case: Case, answer: Answer) -> Finding | None:
     """Only upper-case point-to-point calls."""
     for rank, calls in enumerate(answer.calls):
         for name in calls:
-            kind = _kind(name)
-            if kind == "collective":
+            what = kind(name)
+            if what == "collective":
                 return Finding(
                     f"rank {rank} called comm.{name}.",
                     f"{name} does the whole job inside the library; here you build it yourself, from messages between "
                     "two ranks (Sendrecv, or Isend with Irecv).",
                 )
-            if kind == "object":
+            if what == "object":
                 return Finding(
                     f"rank {rank} called comm.{name}, with a small letter.",
                     f"comm.{name} pickles its object: more bytes, and copies. The call with a capital letter sends the "
@@ -155,7 +155,7 @@ def messages(expected: PerRank, what: str, hint: Callable[[Case, int, int], str]
         for rank, sent in enumerate(map(len, answer.sent)):
             want = expected(case, rank)
             if sent != want:
-                seen = f"rank {rank} sent {_count(sent, 'message')}, {what} sends {want:,}."
+                seen = f"rank {rank} sent {count(sent, 'message')}, {what} sends {want:,}."
                 return Finding(seen, hint(case, sent, want))
         return None
 
@@ -170,7 +170,7 @@ def received(expected: PerRank, what: str, hint: str) -> Check:
         for rank in range(case.ranks):
             want = expected(case, rank)
             if came[rank] != want:
-                return Finding(f"rank {rank} received {_count(came[rank], 'message')}, {what} {want:,}.", hint)
+                return Finding(f"rank {rank} received {count(came[rank], 'message')}, {what} {want:,}.", hint)
         return None
 
     return check
@@ -184,7 +184,7 @@ def bytes_sent(expected: PerRank, what: str, slips: Sequence[tuple[PerRank, str]
             want = expected(case, rank)
             if sent != want:
                 hints = (hint for slip, hint in slips if slip(case, rank) == sent)
-                seen = f"rank {rank} sent {_count(sent, 'byte')}, {what} sends {want:,}."
+                seen = f"rank {rank} sent {count(sent, 'byte')}, {what} sends {want:,}."
                 return Finding(seen, next(hints, otherwise))
         return None
 
@@ -201,7 +201,7 @@ def bytes_together(
         if sent == want:
             return None
         hints = (hint for slip, hint in slips if slip(case) == sent)
-        return Finding(f"all ranks together sent {_count(sent, 'byte')}, {what} {want:,}.", next(hints, otherwise))
+        return Finding(f"all ranks together sent {count(sent, 'byte')}, {what} {want:,}.", next(hints, otherwise))
 
     return check
 
@@ -270,7 +270,7 @@ def _equal(one: float, other: float) -> bool:
 
 
 @functools.cache
-def _kind(call: str) -> str:
+def kind(call: str) -> str:
     """Whether a name of the API is a collective call, an object call, or neither."""
     from reference import mpi  # here: collecting the exercises should not wait for it
 
@@ -294,5 +294,6 @@ def _short(value) -> str:
     return f"a {type(value).__name__}: {text[:60]}{'...' * (len(text) > 60)}"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """A number of things in words: "1 message", "2,000 bytes"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -24,8 +24,8 @@ class Piece(NamedTuple):
 Slip = tuple[Callable[[Case, int, Piece, Piece], bool], str]  # (whether it is this one, the hint)
 
 NOTHING = (
-    "Nothing has arrived in that place: the memory is as np.empty or np.zeros made it, or it was sent to you before the "
-    "sender had the numbers itself."
+    "Nothing has arrived in that place: the memory is as np.empty or np.zeros made it, or it was sent to you before "
+    "the sender had the numbers itself."
 )
 
 

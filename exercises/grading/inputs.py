@@ -53,6 +53,27 @@ def calls(*rows: tuple | Callable, names: str = "") -> Callable[[np.random.Gener
     return cases
 
 
+def arrays(*rows: tuple, names: str = "") -> Callable[[np.random.Generator], Iterator[Case]]:
+    """Cases with one float64 array a rank.
+
+    A row is (ranks, shape, more ...); the shape is n or a tuple. More arguments are the same on all ranks, have
+    `names`, and are drawn by calling them with rng if that is possible.
+    """
+
+    def cases(rng: np.random.Generator) -> Iterator[Case]:
+        for P, shape, *more in rows:
+            more = [each(rng) if callable(each) else each for each in more]
+            size = f"n = {shape}" if isinstance(shape, int) else f"x of shape {shape}"
+            shown = [
+                f"{P} rank{'s' * (P > 1)}",
+                size,
+                *(f"{name} = {value}" for name, value in zip(names.split(), more)),
+            ]
+            yield Case(", ".join(shown), tuple((rng.standard_normal(shape), *more) for _ in range(P)))
+
+    return cases
+
+
 def label(P: int, n: int) -> str:
     """How a case is called."""
     return f"{P} rank{'s' * (P > 1)}, n = {n}"

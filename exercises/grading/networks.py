@@ -159,6 +159,14 @@ def _short(value: Any) -> str:
 # Paths through a network ---------------------------------------------------------------------------------------------
 
 GB = 1e9  # bandwidths are whole numbers of these
+WAYS = {  # from node 0 to node 1, and the speeds of their links: each is the best by another measure
+    (0, 2, 3, 4, 1): (10, 10, 10, 10),  # the widest
+    (0, 5, 6, 1): (9, 9, 9),  # the least sum of 1 / bandwidth
+    (0, 7, 1): (4, 4),  # the fewest links
+    (0, 8, 9, 1): (1, 1, 1),  # the least sum of bandwidths
+    (0, 10, 11, 1): (50, 3, 3),  # the widest link first
+}
+TRAPS = {link: speed for way, speeds in WAYS.items() for link, speed in zip(pairwise(way), speeds)}
 
 
 def network(rng: np.random.Generator, links: dict[tuple[int, int], float], a: int, b: int) -> tuple:

@@ -25,6 +25,7 @@ Members = Callable[[Case, int], Sequence[int]]
 ADVICE = {  # what a mixture shows, tried in this order: its hint, with the names that _facts gives
     "mixed": "Different blocks got mixed. In one step: which block does the left neighbour of rank {rank} send, and to "
     "which one does your code add what arrives? They must have the same number.",
+    "everybody": "That is the sum over all ranks; for rank {rank} it should be over {members} only.",
     "strangers": "The sum of rank {rank} is over ranks {members} only: what of the others is in it?",
     "misplaced": "The sum is right and the place is wrong: here rank {rank} should have block {home}. Where a block "
     "ends follows from where it starts. Follow one block on paper, for three ranks: which rank must have it last, so "
@@ -141,7 +142,7 @@ def _kind(place: _Place, weights: np.ndarray) -> str:
     parts = weights[:, blocks[0]]
     mine = parts[place.group]
     if np.count_nonzero(parts) > np.count_nonzero(mine):
-        return "strangers"
+        return "everybody" if (parts == 1).all() else "strangers"
     kinds = {
         "misplaced": (mine == 1).all(),
         "mean": (mine == mine[0]).all(),
