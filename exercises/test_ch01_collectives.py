@@ -1197,8 +1197,8 @@ shift_right = Distributed(
         "Which call does every rank stand in when it hangs? What would have to happen before that call may return, and "
         "can it happen?",
         "MPI may keep a small message in a buffer of its own, so that Send returns at once. It need not, and with "
-        "large ones it does not. The repair must not depend on it: either some ranks receive first, or no rank waits in "
-        "Send.",
+        "large ones it does not. The repair must not depend on it: either some ranks receive first, or no rank waits "
+        "in Send.",
         "Three ways: Sendrecv; or Isend, then Recv, then mpi.waitall; or even ranks send first and odd ranks receive "
         "first (what if there is only one?).",
     ],

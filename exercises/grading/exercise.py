@@ -30,7 +30,8 @@ class Answer:
     arguments   its arguments, as the call left them
     aliased     whether the result is (part of) the memory of an argument
     calls       Counter of the names it called
-    sent        its messages in order, each (to, bytes)
+    sent        its messages in order, each (to, bytes); those to itself are left out, and on real ranks those inside
+                MPI's own collectives are not seen
     seconds     when the last rank was through, by the virtual cluster's clock; None on real ranks, whose time varies
     """
 

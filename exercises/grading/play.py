@@ -34,7 +34,7 @@ def play(path: str, name: str, case: Case, world: str, timeout: float, network=N
     run = launch(on_one_rank, case.ranks, path, name, case.arguments, timeout=timeout, **where)
     sent: list[list] = [[] for _ in range(case.ranks)]
     for event in run.timeline:
-        if event.kind == "send":
+        if event.kind == "send" and event.peer != event.rank:
             sent[event.rank].append((int(event.peer), int(event.nbytes)))
     seconds = float(run.seconds) if virtual else None
     return {**_columns(run.results), "calls": [dict(calls) for calls in run.calls], "sent": sent, "seconds": seconds}

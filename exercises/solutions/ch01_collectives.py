@@ -225,7 +225,8 @@ def recursive_doubling(comm, x):
     each round, and it becomes recursive halving. What do you gain, and what must follow?
     """
     P, rank = comm.size, comm.rank
-    core = 2 ** (P.bit_length() - 1)  # the largest power of two up to P
+    rounds = P.bit_length() - 1
+    core = 2**rounds  # the largest power of two up to P
     total, other = x.copy(), np.empty_like(x)
     if rank >= core:
         comm.Send(x, dest=rank - core)
@@ -234,11 +235,10 @@ def recursive_doubling(comm, x):
     if rank + core < P:
         comm.Recv(other, source=rank + core)
         total += other
-    distance = 1
-    while distance < core:
-        comm.Sendrecv(total, dest=rank ^ distance, recvbuf=other, source=rank ^ distance)
+    for k in range(rounds):
+        partner = rank ^ 2**k
+        comm.Sendrecv(total, partner, recvbuf=other, source=partner)
         total += other
-        distance *= 2
     if rank + core < P:
         comm.Send(total, dest=rank + core)
     return total
@@ -300,7 +300,7 @@ def stop_together(comm, losses, limit):
     for step, loss in enumerate(losses, 1):
         comm.Allreduce(np.array([loss]), mean)
         mean /= comm.size
-        if mean[0] < limit:
+        if mean < limit:
             return step
     return len(losses)
 

@@ -157,19 +157,24 @@ def ring_allreduce(comm, x):
 
 
 def binomial_broadcast(comm, x, root):
-    """Divide and conquer: the first rank of a range sends x to the rank in its middle, and from then on both halves are
+    """Divide and conquer: the first rank of a range sends x to the one in its middle, and from then on both halves are
     the same problem, at the same time. A range of P ranks is down to one rank after ceil(log2 P) halvings, for any P,
     because neither half is longer than half of it, rounded up.
     """
     P = comm.size
-    me, first, end = (comm.rank - root) % P, 0, P
-    while end - first > 1:
+    me = (comm.rank - root) % P
+
+    def serve(first, end):
+        if end - first == 1:
+            return
         middle = (first + end) // 2
         if me == first:
             comm.Send(x, dest=(middle + root) % P)
         if me == middle:
             comm.Recv(x, source=(first + root) % P)
-        first, end = (first, middle) if me < middle else (middle, end)
+        serve(*(first, middle) if me < middle else (middle, end))
+
+    serve(0, P)
 
 
 def recursive_doubling(comm, x):
@@ -205,7 +210,7 @@ def pairwise_alltoall(comm, x):
     P, rank = comm.size, comm.rank
     result = np.empty_like(x)
     result[rank] = x[rank]
-    others = [(rank + step) % P for step in range(1, P)]
+    others = [*range(rank + 1, P), *range(rank)]
     requests = [comm.Irecv(result[other], source=other) for other in others]
     requests += [comm.Isend(x[other], dest=other) for other in others]
     mpi.waitall(requests)
@@ -234,7 +239,7 @@ def stop_together(comm, losses, limit):
     def mean(loss):
         total = np.empty(1)
         comm.Allreduce(np.array([loss]), total)
-        return total[0] / comm.size
+        return total / comm.size
 
     return next((step for step, loss in enumerate(losses, 1) if mean(loss) < limit), len(losses))
 

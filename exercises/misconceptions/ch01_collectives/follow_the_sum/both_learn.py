@@ -1,0 +1,16 @@
+"""Takes every message for an exchange."""
+
+EARNS = "Both ends of a message seem to learn"
+
+
+def follow_the_sum(P, messages):
+    knows = [{rank} for rank in range(P)]
+    first, all_ = (0, 0) if P == 1 else (None, None)
+    for number, (sender, receiver) in enumerate(messages, 1):
+        knows[receiver] = knows[sender] = knows[receiver] | knows[sender]
+        complete = sum(len(known) == P for known in knows)
+        if complete and first is None:
+            first = number
+        if complete == P and all_ is None:
+            all_ = number
+    return first, all_

@@ -1,0 +1,7 @@
+"""NVLink is so quick that it does not count."""
+
+EARNS = "They are quick, not free"
+
+
+def hierarchical_time(nodes, per_node, n, inside, card, cards):
+    return 2 * (nodes - 1) / nodes * n / (cards * card)

@@ -1,0 +1,7 @@
+"""A list."""
+
+EARNS = "Return the letters in one string"
+
+
+def seven_seconds():
+    return ["B", "C", "D"]
