@@ -1,6 +1,6 @@
 """NVLink is so quick that it does not count."""
 
-EARNS = "They are quick, not free"
+EARNS = "quick, not free"
 
 
 def hierarchical_time(nodes, per_node, n, inside, card, cards):
