@@ -80,7 +80,7 @@ def which_collective():
     F   Rank 0 prints the loss, averaged over all ranks, every hundred steps.
     G   The ranks that hold layers 1 to 8 have activations; the ranks that hold layers 9 to 16 continue with them.
     H   Rank 0 writes a file with the name of every rank's machine.
-    I   Rank 0 may delete a temporary file once every rank has read it.
+    I   Every rank has written a file, and then reads all the others'. None may begin before all files are there.
     """
     raise NotImplementedError
 
@@ -322,10 +322,10 @@ def hierarchical_allreduce(comm, x, per_node):
 
 
 def widest_path(bandwidth, a, b):
-    """Return a path from a to b whose narrowest link is as wide as possible: a list of nodes, from a to b.
+    """Return a path from a to b whose narrowest link is as wide as possible: a list of nodes, none of them twice.
 
     bandwidth   [N, N] symmetric array: bytes per second of the link between two nodes, 0 where there is none
-    a, b        nodes, different ones. There is a path.
+    a, b        nodes, different ones. There is a path. N is at most 64.
 
     A message that is cut into packets flows at the speed of the narrowest link of its way. So the shortest path, or
     Dijkstra's algorithm with the bandwidths added up, finds the wrong one: what has to be large is a minimum.

@@ -31,7 +31,7 @@ def some_ring(P):
 
 ring_time = Exercise(
     cases=inputs.calls(
-        some_ring(8),
+        some_ring(6),
         some_ring(3),
         (8, 350_000_000_000, 0.0, 1e-11),
         (5, 0, 2e-6, 1e-11),
@@ -500,12 +500,14 @@ hierarchical_time = Exercise(
                     "Across the machines it is half of what it should be. An all-reduce has two halves; and a card's "
                     "speed is for one direction already.",
                 ),
-                (three_phases(inside=0), "The two phases inside the machine are missing. They are quick, not free."),
-                (three_phases(across=0), "The phase across the machines is missing."),
                 (
-                    lambda *machine: max(three_phases(inside=0)(*machine), three_phases(across=0)(*machine)),
-                    "You took the longer of the two. The phases follow one another: none can begin before the one "
-                    "before it has given it something to send.",
+                    three_phases(inside=0),
+                    "That is the time across the machines alone. The phases inside are quick, not free, and they come "
+                    "before and after, not at the same time.",
+                ),
+                (
+                    three_phases(across=0),
+                    "That is the time inside the machines alone. Their sums must still be added up across.",
                 ),
                 *[
                     (
@@ -619,12 +621,10 @@ def followed(case, answer):
     seen = f"it returned first = {got[0]!r} and all_ = {got[1]!r}."
     if P == 1:
         return Finding(seen, "The only rank knows the sum before anything is sent: after how many messages is that?")
-    hints = [hint for slip, hint in FOLLOWED_WRONGLY if slip(P, messages) == tuple(got)]
     for mine, right, who in zip(got, want, ("any rank knows", "all ranks know")):
         if right is None and mine is not None:
-            hints.append(
-                f"With these messages it never comes to pass that {who} the sum. Then the docstring wants None."
-            )
+            return Finding(seen, f"With these messages it never comes to pass that {who} the sum. Which value says so?")
+    hints = [hint for slip, hint in FOLLOWED_WRONGLY if slip(P, messages) == tuple(got)]
     return Finding(seen, [*hints, "Write down, after every message, whose numbers each rank knows."][0])
 
 

@@ -165,6 +165,7 @@ WAYS = {  # from node 0 to node 1, and the speeds of their links: each is the be
     (0, 7, 1): (4, 4),  # the fewest links
     (0, 8, 9, 1): (1, 1, 1),  # the least sum of bandwidths
     (0, 10, 11, 1): (50, 3, 3),  # the widest link first
+    (0, 12, 13, 1): (2, 60, 2),  # the widest link of all
 }
 TRAPS = {link: speed for way, speeds in WAYS.items() for link, speed in zip(pairwise(way), speeds)}
 
@@ -283,18 +284,26 @@ def _path_hint(bandwidth: np.ndarray, path: list[int]) -> str:
         )
     if "hops" in best:
         return "Yours has the fewest links. The number of links does not count here, only the narrowest one."
-    visited: list[int] = []
-    for here, speed in zip(path, speeds):
-        visited.append(here)
-        if speed < max(bandwidth[here, node] for node in range(len(bandwidth)) if node not in visited):
-            return (
-                "Which quantity of a path is compared when two ways to the same node meet? A path is as wide as its "
-                "narrowest link, and of two ways the wider counts."
-            )
+    if max(speeds) == bandwidth.max():
+        return (
+            f"Yours has the widest link of all, {max(speeds) / GB:g} GB/s. Which link of a path counts when two ways "
+            "to the same node meet?"
+        )
+    if _takes_the_widest_link_first(bandwidth, path):
+        return (
+            "At every node yours takes the widest link that goes on. A wide link can lead to where all others are "
+            "narrow: keep the other ways open until it is sure that none is wider."
+        )
     return (
-        "At every node yours takes the widest link that goes on. A wide link can lead to where all others are narrow: "
-        "keep the other ways open until it is sure that none is wider."
+        "Write down for every node how wide the best way to it is, as far as you know. When may that number change, "
+        "and who must hear of it?"
     )
+
+
+def _takes_the_widest_link_first(bandwidth: np.ndarray, path: list[int]) -> bool:
+    """Whether no node of a path has a wider link to a node that was not visited before."""
+    fresh = [np.delete(bandwidth[here], path[: step + 1]) for step, here in enumerate(path[:-1])]
+    return all(speed == links.max() for speed, links in zip(_speeds(bandwidth, path), fresh))
 
 
 def _speeds(bandwidth: np.ndarray, path: list[int]) -> list[float]:

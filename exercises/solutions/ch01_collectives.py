@@ -195,22 +195,23 @@ def binomial_broadcast(comm, x, root):
     possible when a rank sends one message at a time: ceil(log2 P) rounds are the least there is.
 
     Counting ranks from the root, me = (rank - root) % P, does away with the root: there is only the tree of root 0,
-    turned. In the round with distance d the ranks below d send to the rank d further on, if there is one; that last
-    condition is all that a P other than a power of two needs. Messages go out once to everybody: P - 1 in all. For
-    small x this is what MPI libraries do. For large x it is wasteful, because all n bytes pass through the root
+    turned. In round k the numbers below 2**k send to the one 2**k further on, so a number gets x in the round of its
+    highest bit, and sends in all later ones, if there is somebody: that last condition is all that a P other than a
+    power of two needs. Everybody has one parent, so there are P - 1 messages in all.
+
+    For small x this is what MPI libraries do. For large x it is wasteful, because all n bytes pass through the root
     log2 P times: a scatter and an allgather take less than 2 n beta, and a chain that passes on small segments takes
     n beta and a little. Follow-up: which rank is idle longest in this tree, and could it help?
     """
     P = comm.size
     me = (comm.rank - root) % P
-    distance = 1
-    while distance < P:
-        if me < distance:
-            if me + distance < P:
-                comm.Send(x, dest=(comm.rank + distance) % P)
-        elif me < 2 * distance:
-            comm.Recv(x, source=(comm.rank - distance) % P)
-        distance *= 2
+    if me > 0:
+        parent = me - 2 ** (me.bit_length() - 1)
+        comm.Recv(x, source=(parent + root) % P)
+    for k in range(me.bit_length(), P.bit_length()):
+        child = me + 2**k
+        if child < P:
+            comm.Send(x, dest=(child + root) % P)
 
 
 def recursive_doubling(comm, x):
@@ -388,17 +389,15 @@ def widest_path(bandwidth, a, b):
     NVLinks can beat a direct one through PCIe, and what NCCL compares when it looks for paths between GPUs and cards.
     Follow-up: of several widest paths take the one with the fewest links. What do you put into the heap?
     """
-    width, came_from = np.zeros(len(bandwidth)), {}
-    width[a] = np.inf
-    heap = [(-np.inf, a)]
-    while heap:
-        negative, here = heapq.heappop(heap)
-        for there, link in enumerate(bandwidth[here]):
-            reached = min(-negative, link)
-            if reached > width[there]:
-                width[there], came_from[there] = reached, here
-                heapq.heappush(heap, (-reached, there))
-    path = [b]
-    while path[-1] != a:
-        path.append(came_from[path[-1]])
-    return path[::-1]
+    came_from, heap = {}, [(-np.inf, a, a)]  # (minus the width of a way, its last node, the node before)
+    while b not in came_from:
+        negative, here, before = heapq.heappop(heap)
+        if here not in came_from:
+            came_from[here] = before
+            for there in np.flatnonzero(bandwidth[here]):
+                heapq.heappush(heap, (max(negative, -bandwidth[here, there]), there, here))
+
+    def way_to(node):
+        return [a] if node == a else [*way_to(came_from[node]), node]
+
+    return way_to(b)

@@ -85,15 +85,19 @@ def hierarchical_time(nodes, per_node, n, inside, card, cards):
 
 
 def follow_the_sum(P, messages):
-    """A set of ranks fits into the bits of a whole number: bit k says whether the number of rank k is in. To join two
-    sets is one `or`, which is how one would follow a thousand ranks, or every element of an array at once.
+    """Write down a matrix with a row for every rank: row r has a 1 in column k if rank r knows the number of rank k. A
+    message joins the sender's row to the receiver's, and whoever has a row full of ones knows the sum. With a third
+    axis one can follow all elements of an array, and see a real all-reduce fill a cube.
     """
-    knows = [1 << rank for rank in range(P)]
-    everything = sum(knows)
-    history = [knows.count(everything)]  # how many ranks know the sum, after each message
+    knows = np.eye(P, dtype=bool)
+
+    def complete():
+        return knows.all(axis=1).sum()
+
+    history = [complete()]  # how many ranks know the sum, after each message
     for sender, receiver in messages:
         knows[receiver] |= knows[sender]
-        history.append(knows.count(everything))
+        history.append(complete())
     first, all_ = (next((sent for sent, ranks in enumerate(history) if ranks >= least), None) for least in (1, P))
     return first, all_
 
@@ -210,7 +214,7 @@ def pairwise_alltoall(comm, x):
     P, rank = comm.size, comm.rank
     result = np.empty_like(x)
     result[rank] = x[rank]
-    others = [*range(rank + 1, P), *range(rank)]
+    others = [(rank + step) % P for step in range(1, P)]
     requests = [comm.Irecv(result[other], source=other) for other in others]
     requests += [comm.Isend(x[other], dest=other) for other in others]
     mpi.waitall(requests)
@@ -315,7 +319,8 @@ def widest_path(bandwidth, a, b):
         ]
         _, here, there = max(leaving)
         came_from[there] = here
-    path = [b]
-    while a not in path:
-        path.insert(0, came_from[path[0]])
-    return path
+
+    def way_to(node):
+        return [a] if node == a else [*way_to(came_from[node]), node]
+
+    return way_to(b)

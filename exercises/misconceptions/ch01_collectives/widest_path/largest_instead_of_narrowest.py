@@ -1,24 +1,16 @@
-"""Keeps the widest link of a path in place of its narrowest."""
+"""Of all ways takes the one whose widest link is the widest."""
 
-import heapq
-import math
+from itertools import pairwise
 
-EARNS = "of two ways the wider counts"
+EARNS = "Which link of a path counts when two ways"
 
 
 def widest_path(bandwidth, a, b):
-    best, came_from = {a: 0.0}, {}
-    heap = [(0.0, a)]
-    while heap:
-        length, here = heapq.heappop(heap)
-        for there, link in enumerate(bandwidth[here]):
-            if link == 0:
-                continue
-            longer = min(length, -link)
-            if longer < best.get(there, math.inf):
-                best[there], came_from[there] = longer, here
-                heapq.heappush(heap, (longer, there))
-    path = [b]
-    while path[-1] != a:
-        path.append(came_from[path[-1]])
-    return path[::-1]
+    def ways(path):
+        if path[-1] == b:
+            yield path
+        for there, link in enumerate(bandwidth[path[-1]]):
+            if link > 0 and there not in path:
+                yield from ways([*path, there])
+
+    return max(ways([a]), key=lambda path: max(bandwidth[one, other] for one, other in pairwise(path)))
