@@ -700,7 +700,7 @@ def others_bytes(case, rank):
 
 
 ring_allgather = Distributed(
-    cases=blocks_of_lengths((30, 30, 30), (20, 20), (5, 17, 11, 8, 14), (9,) * 8, (12, 0, 7, 7), (13,), (0, 0, 0)),
+    cases=blocks_of_lengths((20,) * 4, (30, 30, 30), (20, 20), (5, 17, 11, 8, 14), (12, 0, 7, 7), (13,), (0, 0, 0)),
     checks=[
         checks.arrays(
             lambda case, rank: (sum(case.arguments[0][1]),),
@@ -716,12 +716,12 @@ ring_allgather = Distributed(
             "block of rank {rank}",
             slips=[
                 (
-                    lambda case, rank, want, found: found.rank == (rank - 1) % case.ranks,
+                    lambda seen: seen.there.count(copies.Piece((seen.rank - 1) % seen.case.ranks)) > 1,
                     "Your left neighbour has sent you the same block again. In the first step it sends its own; what "
                     "has it got by the second step that you have not?",
                 ),
                 (
-                    lambda case, rank, want, found: found.rank == want.rank - 1 or found.rank == want.rank + 1,
+                    lambda seen: abs(seen.found.rank - seen.want.rank) == 1,
                     "All blocks come, and each is put into a place next to its own. Whose block does the left "
                     "neighbour send in the first step? So which entry of `blocks` is that to you?",
                 ),
@@ -902,7 +902,8 @@ ring_allreduce = Distributed(
                 "where does your code put what arrives? It must be the same block, in both halves.",
                 "missing": "The part of rank {missing} is missing: this block was shown around before it was complete. "
                 "Which block is complete on rank r after P - 1 steps? That one has to go out first in the second half.",
-                "own": "This is its own part alone. Which blocks come past rank {rank} in the second half?",
+                "own": "This is its own part alone. Either nothing was added on the way, or the block went out again "
+                "from a rank on which it was not complete. Where is block b complete after P - 1 steps?",
                 "single": "This is one rank's part alone: nothing was added on the way. In the first half what arrives "
                 "must meet your own part, not replace it.",
                 "weights": "Something is added twice. In the second half the blocks that arrive are complete sums: "
@@ -932,6 +933,18 @@ ring_allreduce = Distributed(
 def in_place(answer, rank):
     """x after the call."""
     return answer.arguments[rank][0]
+
+
+def messages_to(answer, rank):
+    """How many messages were sent to a rank."""
+    return sum(to == rank for sent in answer.sent for to, _ in sent)
+
+
+def beyond_the_last(case):
+    """The hint for a broadcast that sends to a rank that does not exist."""
+    if case.arguments[0][1] == 0:
+        return "With 5 ranks, three rounds could reach 8: some have no partner in the last round."
+    return "A number that is counted from the root must be turned back into a rank before you send to it, with % P."
 
 
 def late_tree(case, answer):
@@ -976,14 +989,19 @@ binomial_broadcast = Distributed(
             "x of rank {rank}",
             slips=[
                 (
-                    lambda case, rank, want, found: found.rank == rank and rank != want.rank,
-                    "Its x is as it was. Did it receive anything, and into x itself? (`x = ...` gives the name to "
-                    "another array; x[:] = ... writes into this one.)",
-                ),
-                (
-                    lambda case, rank, want, found: found.rank == 0,
+                    lambda seen: seen.want.rank != 0 and seen.answer.sent[0] and not messages_to(seen.answer, 0),
                     "The tree began at rank 0, whatever the root is. Count ranks from the root: which number has "
                     "rank r then?",
+                ),
+                (
+                    lambda seen: not messages_to(seen.answer, seen.rank),
+                    "Nobody has sent anything to it. How many rounds does it take to reach all ranks, and is the root "
+                    "the first to send?",
+                ),
+                (
+                    lambda seen: seen.found.rank == seen.rank,
+                    "A message came to it, and yet its x is as it was. Was it received into x itself? (`x = ...` gives "
+                    "the name to another array; x[:] = ... writes into this one.)",
                 ),
             ],
             otherwise="Before a rank sends x on it must have received it. Who is the first to send?",
@@ -991,7 +1009,7 @@ binomial_broadcast = Distributed(
         ),
         checks.received(
             lambda case, rank: int(rank != case.arguments[0][1]),
-            "in the tree",
+            "in a tree it receives",
             "Each rank needs x once, and the root has it already: P - 1 messages in all. Which of yours bring nothing "
             "new?",
         ),
@@ -1001,10 +1019,7 @@ binomial_broadcast = Distributed(
             late_tree,
         ),
     ],
-    endings={
-        "nvalid rank": "Not every rank has a partner in the last round: with 5 ranks the first three rounds could "
-        "reach 8. (And a number counted from the root has to be turned back into a rank, with % P.)",
-    },
+    endings={"nvalid rank": beyond_the_last},
     hints=[
         "Take root 0 and 8 ranks, and write down for each round who has x before it and who receives it. Which rule "
         "gives rank r its partner in round k?",
@@ -1110,16 +1125,16 @@ pairwise_alltoall = Distributed(
             "row {number} of rank {rank}",
             slips=[
                 (
-                    lambda case, rank, want, found: found == copies.Piece(rank, want.rank),
+                    lambda seen: seen.found == copies.Piece(seen.rank, seen.want.rank),
                     "That is its own row, where it was: the result is what the others have for you, not what you have "
                     "for them.",
                 ),
                 (
-                    lambda case, rank, want, found: found.rank == want.rank,
+                    lambda seen: seen.found.rank == seen.want.rank,
                     "The right rank has sent the wrong row. Which row of its x is meant for the rank it sends to?",
                 ),
                 (
-                    lambda case, rank, want, found: found.number == rank,
+                    lambda seen: seen.found.number == seen.rank,
                     "It is meant for you, and stands in another's place. From whom do you receive in this step, and "
                     "into which row of the result?",
                 ),
@@ -1182,11 +1197,11 @@ shift_right = Distributed(
             "block of rank {rank}",
             slips=[
                 (
-                    lambda case, rank, want, found: found.rank == right(case, rank),
+                    lambda seen: seen.found.rank == right(seen.case, seen.rank),
                     "The blocks went to the left. From which side should they come?",
                 ),
                 (
-                    lambda case, rank, want, found: found.rank == rank,
+                    lambda seen: seen.found.rank == seen.rank,
                     "That is its own block. What it receives should be returned, in memory of its own.",
                 ),
             ],

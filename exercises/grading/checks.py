@@ -163,7 +163,7 @@ def messages(expected: PerRank, what: str, hint: Callable[[Case, int, int], str]
 
 
 def received(expected: PerRank, what: str, hint: str) -> Check:
-    """Every rank receives expected(case, rank) messages; `what` names in which way ("in the tree")."""
+    """Every rank receives expected(case, rank) messages; `what` names in which way ("in a tree it receives")."""
 
     def check(case: Case, answer: Answer) -> Finding | None:
         came = Counter(to for sent in answer.sent for to, _ in sent)

@@ -21,7 +21,18 @@ class Piece(NamedTuple):
     number: int = 0
 
 
-Slip = tuple[Callable[[Case, int, Piece, Piece], bool], str]  # (whether it is this one, the hint)
+class Seen(NamedTuple):
+    """What stands on a rank in the place of `want`; `there` is what stands in all its places, None for no piece."""
+
+    case: Case
+    answer: Answer
+    rank: int
+    want: Piece
+    found: Piece
+    there: list[Piece | None]
+
+
+Slip = tuple[Callable[[Seen], bool], str]  # (whether it is this one, the hint)
 
 NOTHING = (
     "Nothing has arrived in that place: the memory is as np.empty or np.zeros made it, or it was sent to you before "
@@ -40,8 +51,7 @@ def copies(
     """The result of a rank holds the pieces places(case, rank), one after the other.
 
     name       what a piece is called, such as "block of rank {rank}", or "row {number} of rank {rank}"
-    slips      (predicate, hint) of known mistakes; predicate(case, rank, want, found) looks at the Piece that should
-               be in a place on that rank, and the one found there
+    slips      (predicate, hint) of known mistakes; predicate(seen) looks at the first piece that is wrong
     otherwise  the hint if another piece than the right one was found, and no slip fits
     pieces     cuts what a rank holds (the function's first argument) into pieces
     result     where a rank's result is; the returned array unless told
@@ -54,20 +64,27 @@ def copies(
             for number, piece in enumerate(pieces(arguments[0]))
         }
         for rank in range(case.ranks):
-            end, got = 0, result(answer, rank).ravel()
-            for want in places(case, rank):
-                begin, end = end, end + held[want].size
-                if not np.array_equal(got[begin:end], held[want]):
-                    return _wrong(case, rank, want, got[begin:end], held)
+            wanted = list(places(case, rank))
+            ends = np.cumsum([held[want].size for want in wanted])
+            stands = np.split(result(answer, rank).ravel(), ends[:-1])
+            for want, got in zip(wanted, stands):
+                if not np.array_equal(got, held[want]):
+                    there = [_recognised(each, held) for each in stands]
+                    return finding(Seen(case, answer, rank, want, _recognised(got, held), there), got)
         return None
 
-    def _wrong(case: Case, rank: int, want: Piece, got: np.ndarray, held: dict[Piece, np.ndarray]) -> Finding:
-        belongs = f"where the {name.format(**want._asdict())} belongs."
-        found = [piece for piece, elements in held.items() if np.array_equal(elements, got)]
-        if found:
-            hints = (hint for fits, hint in slips if fits(case, rank, want, found[0]))
-            return Finding(f"rank {rank} has the {name.format(**found[0]._asdict())} {belongs}", next(hints, otherwise))
-        strange = "nothing but zeros" if not got.any() else f"numbers that no rank holds ({got[0]:.6g}, ...)"
-        return Finding(f"rank {rank} has {strange} {belongs}", NOTHING)
+    def finding(seen: Seen, got: np.ndarray) -> Finding:
+        belongs = f"where the {name.format(**seen.want._asdict())} belongs."
+        if seen.found is not None:
+            hints = (hint for fits, hint in slips if fits(seen))
+            what = f"the {name.format(**seen.found._asdict())}"
+            return Finding(f"rank {seen.rank} has {what} {belongs}", next(hints, otherwise))
+        what = "nothing but zeros" if not got.any() else f"numbers that no rank holds ({got[0]:.6g}, ...)"
+        return Finding(f"rank {seen.rank} has {what} {belongs}", NOTHING)
 
     return check
+
+
+def _recognised(got: np.ndarray, held: dict[Piece, np.ndarray]) -> Piece | None:
+    """The piece that these elements are, if they are one."""
+    return next((piece for piece, elements in held.items() if got.size and np.array_equal(elements, got)), None)

@@ -14,9 +14,7 @@ from .exercise import Finding
 from .sandbox import Ending
 from .student import MISSING, Source
 
-LENGTHS = (
-    "Blocks can differ by one element. A buffer must be as long as the block that comes: which one comes in this step?"
-)
+LENGTHS = "Blocks can differ in length. A buffer must be as long as the block that comes: which one comes in this step?"
 NO_MEMORY = "A grade may use 1 GiB. Is an array made with the wrong size, or does a list grow without end?"
 RAISED = {  # the name of an exception, or what its text says
     "name '___' is not defined": "A blank is not filled in yet: this line still has a `___`.",

@@ -59,13 +59,13 @@ class Exercise:
 
     `hints` is the ladder that --hints shows, from a nudge to nearly everything; at least two steps. `endings` are hints
     for runs that end without an answer, where this exercise knows better than endings.py: {the name of the exception or
-    what its text says: hint}.
+    what its text says: the hint, or a function of the case that gives it}.
     """
 
     cases: Callable[[Any], Iterable[Case]]
     checks: Sequence[Check]
     hints: Sequence[str]
-    endings: Mapping[str, str] = field(default_factory=dict)
+    endings: Mapping[str, str | Callable[[Case], str]] = field(default_factory=dict)
 
     distributed = False
 

@@ -137,7 +137,8 @@ def _judge(exercise: Exercise, case: Case | None, got: Any, path: Path) -> Findi
     from .play import answer
 
     if isinstance(got, Ending):
-        return endings.explain(got, path.name, exercise.endings)
+        own = {sign: hint(case) if callable(hint) else hint for sign, hint in exercise.endings.items() if case}
+        return endings.explain(got, path.name, own)
     try:
         got = answer(got, case)
     except Exception:  # whatever a changed grader may send

@@ -69,19 +69,20 @@ def sum_over_ranks(
                 terms = np.stack([pieces[k][block] for k in group])
                 error, bound = np.abs(got - terms.sum(axis=0)), case.ranks * EPSILON * np.abs(terms).sum(axis=0)
                 if not (error <= bound).all():
-                    where = _Place(rank, block, group, f" in block {block}" * (whole and len(pieces[0]) > 1))
-                    return _wrong(where, got, pieces, error, bound, hints)
+                    place = _Place(rank, block, group, whole, f" in block {block}" * (whole and len(pieces[0]) > 1))
+                    return _wrong(place, got, pieces, error, bound, hints)
         return None
 
     return check
 
 
 class _Place(NamedTuple):
-    """Where a wrong sum stands: on which rank, which block, the ranks to sum over, and in words."""
+    """Where a wrong sum stands: on which rank, which block, one of many or the only one, and in words; its summands."""
 
     rank: int
     home: int
     group: list[int]
+    whole: bool
     words: str
 
 
@@ -120,7 +121,8 @@ def _wrong(place: _Place, got: np.ndarray, pieces: list, error: np.ndarray, boun
         )
     weights = recipe(got, pieces)
     if weights is not None:
-        seen = f"rank {rank} returned{of and of + ':'} {formula(weights)} (x[k] is what rank k holds)."
+        parts = formula(weights).removesuffix(f", in block {place.home}" * place.whole)
+        seen = f"rank {rank} returned{of and of + ':'} {parts} (x[k] is what rank k holds)."
         return Finding(seen, hints[_kind(place, weights)].format(**_facts(place, weights)))
     wrong = np.flatnonzero(~(error <= bound))
     first = f"the first at {wrong[0]}: {got[wrong[0]]:.6g}"

@@ -1,6 +1,6 @@
 """Everybody who has x sends in every round, as if there were always somebody left."""
 
-EARNS = "Not every rank has a partner in the last round"
+EARNS = "have no partner in the last round"
 
 
 def binomial_broadcast(comm, x, root):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "Nothing has arrived in that place"
+EARNS = "What is received into blocks[q] must be the block of rank q"
 
 
 def ring_allgather(comm, block, lengths):

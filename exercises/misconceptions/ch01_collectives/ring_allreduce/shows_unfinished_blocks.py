@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "this block was shown around before it was complete"
+EARNS = "from a rank on which it was not complete"
 
 
 def ring_allreduce(comm, x):
