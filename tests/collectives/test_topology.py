@@ -70,6 +70,20 @@ def test_a_probe_finds_the_alpha_and_beta_of_the_network(network, slots):
     assert all(np.array_equal(run.results[0], other) for other in run.results)
 
 
+def test_a_probe_waits_until_everybody_is_there():
+    """Ranks 1 and 4 are still busy on the one cable when ranks 0 and 7, the first pair, begin."""
+
+    def program(comm):
+        mine, other = np.zeros((2, 20_000), np.uint8)
+        for _ in range(50 if comm.rank in (1, 4) else 0):
+            comm.Sendrecv(mine, 5 - comm.rank, recvbuf=other, source=5 - comm.rank)
+        return probe(comm, nbytes=SIZES, repeat=2)
+
+    alpha, beta = launch(program, 8, network=TWO_LEVEL).results[0]
+    expected = true(TWO_LEVEL, range(8))
+    assert alpha == pytest.approx(expected[0], rel=1e-6) and beta == pytest.approx(expected[1], rel=1e-6)
+
+
 def large(run):
     return [event for event in run.timeline.of(kind="send") if event.nbytes == SIZES[1]]
 
