@@ -460,8 +460,8 @@ hierarchical_time = Exercise(
                 *[
                     (
                         three_phases(inside=link, across=other_ring(ranks)),
-                        "Your ring across the machines has fewer members than there are machines. nodes is the number "
-                        "of machines already; ranks / 8 was divided by 8 once more.",
+                        "Your ring across the machines has fewer members than there are machines: `nodes` was divided "
+                        "by the ranks of one. It is the number of machines already.",
                     )
                     for ranks in (lambda N, g: N / g, lambda N, g: N // g, lambda N, g: N / 8, lambda N, g: N // 8)
                     for link in (1, 1 / 2)
@@ -713,7 +713,7 @@ ring_allgather = Distributed(
         checks.messages(lambda case, rank: case.ranks - 1, "the ring", passing_on),
         copies.copies(
             lambda case, rank: [copies.Piece(owner) for owner in range(case.ranks)],
-            "block of rank {rank}",
+            "the block of rank {rank}",
             slips=[
                 (
                     lambda seen: seen.there.count(copies.Piece((seen.rank - 1) % seen.case.ranks)) > 1,
@@ -986,7 +986,7 @@ binomial_broadcast = Distributed(
         checks.point_to_point,
         copies.copies(
             lambda case, rank: [copies.Piece(case.arguments[0][1])],
-            "x of rank {rank}",
+            "the x of rank {rank}",
             slips=[
                 (
                     lambda seen: seen.want.rank != 0 and seen.answer.sent[0] and not messages_to(seen.answer, 0),
@@ -1058,6 +1058,13 @@ def late_doubling(case, answer):
     )
 
 
+def lone(place):
+    """The hint for a rank that ends with its own part alone."""
+    if place.rank >= 2 ** (place.ranks.bit_length() - 1):
+        return f"This is its own part alone. Nobody has told rank {place.rank} the result."
+    return "This is its own part alone, so nothing was added. When does your code add: had anything arrived by then?"
+
+
 recursive_doubling = Distributed(
     cases=inputs.arrays((4, 40), (2, 21), (3, 30), (8, 70), (6, 50), (7, 60), (5, 1), (1, 12), (4, 0)),
     checks=[
@@ -1069,8 +1076,7 @@ recursive_doubling = Distributed(
             sums.in_one_piece,
             whole=True,
             advice={
-                "own": "This is its own part alone. Was it told the result? And what was added: had it arrived by "
-                "then?",
+                "own": lone,
                 "missing": "The part of rank {missing} is missing. After round k a rank should know the sum of "
                 "2**(k+1) ranks: list, for each round, whose parts are in what you send.",
                 "single": "This is one rank's part alone: what arrives must meet what you have, not replace it.",
@@ -1098,11 +1104,17 @@ recursive_doubling = Distributed(
 )
 
 
+BEYOND = (
+    "With this number of ranks some partner is beyond the last rank. rank ^ step pairs all ranks when P is a power of "
+    "two, and only then. Is there a rule that works for every P? Let all ranks send equally far."
+)
+
+
 def late_exchange(case, answer):
     """The hint for an all-to-all that takes too long."""
     first = [sent[0][0] for sent in answer.sent if sent]
-    if max(map(first.count, first)) > 1:
-        crowded = max(first, key=first.count)
+    crowded = max(first, key=first.count)
+    if first.count(crowded) == case.ranks - 1:
         return (
             f"{first.count(crowded)} ranks send to rank {crowded} first. It receives one message at a time, so they "
             "queue up. In which order can everybody serve the others so that the receivers are always different?"
@@ -1114,7 +1126,7 @@ def late_exchange(case, answer):
 
 
 pairwise_alltoall = Distributed(
-    cases=inputs.arrays((3, (3, 20)), (2, (2, 7)), (4, (4, 10)), (5, (5, 6)), (8, (8, 3)), (1, (1, 9)), (3, (3, 0))),
+    cases=inputs.arrays((4, (4, 20)), (5, (5, 6)), (3, (3, 10)), (2, (2, 7)), (8, (8, 3)), (1, (1, 9)), (3, (3, 0))),
     checks=[
         checks.arrays(whole),
         checks.unchanged,
@@ -1152,7 +1164,7 @@ pairwise_alltoall = Distributed(
         ),
         checks.bytes_sent(
             lambda case, rank: 8 * (case.ranks - 1) * case.arguments[rank][0].shape[1],
-            "a row to every other rank makes",
+            "the pairwise exchange",
             slips=[
                 (
                     lambda case, rank: 8 * (case.ranks - 1) * elements(case),
@@ -1168,8 +1180,8 @@ pairwise_alltoall = Distributed(
         ),
     ],
     endings={
-        "nvalid rank": "rank ^ step pairs all ranks when P is a power of two, and leads beyond the last rank when it "
-        "is not. There is a rule that always works: let all ranks send equally far.",
+        "nvalid rank": BEYOND,
+        "IndexError": BEYOND,
     },
     hints=[
         "Take three ranks and P - 1 = 2 steps. In each step every rank sends one row and receives one. Who can send to "
@@ -1185,6 +1197,14 @@ pairwise_alltoall = Distributed(
 # Level 4: repair ---------------------------------------------------------------------------------------------------
 
 
+def waits_for_itself(case):
+    """The hint for a deadlock of one rank; "" for others."""
+    return (
+        "With one rank, both neighbours are the rank itself: whether it sends first or receives first, it waits for "
+        "its own other call."
+    ) * (case.ranks == 1)
+
+
 shift_right = Distributed(
     cases=inputs.arrays((3, 40), (4, 10), (2, 7), (5, 6), (1, 8), (3, 0)),
     checks=[
@@ -1194,7 +1214,7 @@ shift_right = Distributed(
         checks.point_to_point,
         copies.copies(
             lambda case, rank: [copies.Piece((rank - 1) % case.ranks)],
-            "block of rank {rank}",
+            "the block of rank {rank}",
             slips=[
                 (
                     lambda seen: seen.found.rank == right(seen.case, seen.rank),
@@ -1208,6 +1228,7 @@ shift_right = Distributed(
             otherwise="Every block moves by one rank. Who is it that this rank receives from?",
         ),
     ],
+    endings={"Deadlock": waits_for_itself},
     hints=[
         "Which call does every rank stand in when it hangs? What would have to happen before that call may return, and "
         "can it happen?",
@@ -1221,24 +1242,35 @@ shift_right = Distributed(
 
 
 def trainings(rng):
-    """Losses that fall on the whole, differ between ranks, and are multiples of 1/64, so that means are exact."""
+    """Losses that fall, with different rules for stopping coming to different steps.
+
+    The mean is below the limit from step `after` on, rank 0 three steps earlier, rank 2 four, rank 1 two steps later.
+    Losses are multiples of 1/64, so sums are exact.
+    """
     for P, steps, after, what in (
-        (3, 8, 5, ""),
+        (3, 9, 5, ""),
         (2, 6, 1, ""),
         (4, 7, 7, ""),
-        (4, 5, None, ", never good enough"),
-        (3, 6, 4, ", the mean equal to the limit one step before"),
+        (4, 5, 6, ", never good enough"),
+        (3, 8, 6, ", the mean equal to the limit one step before"),
         (1, 5, 3, ""),
         (5, 9, 6, ""),
-        (2, 0, None, ", no steps"),
+        (2, 0, 1, ", no steps"),
     ):
-        losses, limit = rng.integers(-160, 160, (P, steps)) / 64, 4.0
-        losses[:, : steps if after is None else after - 1] += 8.0
-        losses[0, :] -= P - 1  # rank 0 is ahead of the others
-        losses[1:, :] += 1
+        good_from = np.array([after] if P == 1 else [after - 3, after + 2, after - 4, *rng.integers(1, 9, P)][:P])
+        losses = np.array([training(rng, good_from, step, after) for step in range(1, steps + 1)]).reshape(steps, P)
         if "equal" in what:
-            losses[:, after - 2] += limit - losses[:, after - 2].mean()
-        yield Case(f"{P} rank{'s' * (P > 1)}, {steps} losses each{what}", tuple((row, limit) for row in losses))
+            losses[after - 2, 1] -= losses[after - 2].sum()
+        label = f"{checks.count(P, 'rank')}, {checks.count(steps, 'step')}{what}"
+        yield Case(label, tuple((row, 16.0) for row in losses.T + 16))
+
+
+def training(rng, good_from, step, after):
+    """How far each rank's loss is above the limit in one step; the mean is above it before step `after` only."""
+    above = rng.integers(1, 64, good_from.size) / 64 * np.where(good_from <= step, -1, 1)
+    while (above.sum() < 0) != (step >= after):
+        above[(above < 0) == (step >= after)] *= 2
+    return above
 
 
 def first_step(case, value, below=lambda value, limit: value < limit):
@@ -1313,6 +1345,12 @@ def too_often(name, count, steps):
 stop_together = Distributed(
     cases=trainings,
     checks=[right_step, one_mean_a_step],
+    endings={
+        "returned already": "A collective call must be made by all ranks or by none. One has left the loop and the "
+        "others have not: what did it look at, and what do the others look at?",
+        "CollectiveMismatch": "Different ranks are in different calls. A rank that leaves cannot make up for it with "
+        "another call: all must come to the same decision, in the same step.",
+    },
     hints=[
         "Two ranks, losses 1 and 5, limit 2. Walk through the loop line by line for both. Which line does rank 1 wait "
         "in, and where is rank 0 then?",
@@ -1343,6 +1381,17 @@ def inside_the_row(case, answer):
     return None
 
 
+def alone_in_the_row(place):
+    """The hint for a rank that ends with its own part alone."""
+    if place.rank == place.group[0]:
+        return "This is its own part alone: nothing of the others in its row was added. Which call adds?"
+    return "This is its own part alone. Did the result of the row come to all ranks of it?"
+
+
+LEFT_OUT = (
+    "All ranks of a communicator must make a collective call on it. On which communicator is this call made, and which "
+    "of its ranks never come to that line?"
+)
 sum_of_my_row = Distributed(
     cases=inputs.arrays(
         (5, 24, 2), (4, 20, 2), (6, 25, 3), (3, 12, 1), (3, 15, 4), (8, 40, 3), (1, 6, 1), (4, 0, 2), names="width"
@@ -1358,9 +1407,9 @@ sum_of_my_row = Distributed(
             advice={
                 "everybody": "That is the sum over all ranks. A communicator has the say on who takes part in a call: "
                 "on which one is yours made?",
-                "strangers": "The row of rank {rank} is rank {members}. Which colour do the ranks of one row share, "
-                "and no other rank?",
-                "own": "This is its own part alone. Did the result of the row come to all ranks of it?",
+                "strangers": "In the row of rank {rank} are {members}, and no others. Which colour do the ranks of one "
+                "row share, and no other rank?",
+                "own": alone_in_the_row,
                 "single": "This is one rank's part alone: a copy of it, not a sum.",
                 "missing": "The part of rank {missing} is missing. Which ranks got the same colour as rank {rank}?",
             },
@@ -1368,10 +1417,10 @@ sum_of_my_row = Distributed(
         inside_the_row,
     ],
     endings={
-        "have not": "All ranks of a communicator must make a collective call on it. On which communicator is this call "
-        "made, and which of its ranks never come to that line?",
-        "has not": "All ranks of a communicator must make a collective call on it. On which communicator is this call "
-        "made, and which of its ranks never come to that line?",
+        " Split in group": "Split is a collective call on the whole communicator: all its ranks must make it, also "
+        "those that will be alone in their group.",
+        "has not": LEFT_OUT,
+        "have not": LEFT_OUT,
     },
     hints=[
         "Take five ranks and width 2. Who is in the third row? Which line does that rank never come to, and who waits "

@@ -99,6 +99,12 @@ def point_to_point(case: Case, answer: Answer) -> Finding | None:
     for rank, calls in enumerate(answer.calls):
         for name in calls:
             what = kind(name)
+            if name.lower().endswith("barrier"):
+                return Finding(
+                    f"rank {rank} called comm.{name}.",
+                    "It moves no data, and does not help: whatever must come first, the message itself is there to be "
+                    "waited for.",
+                )
             if what == "collective":
                 return Finding(
                     f"rank {rank} called comm.{name}.",
@@ -227,7 +233,7 @@ def same_bits(case: Case, answer: Answer) -> Finding | None:
         if got.tobytes() != first.tobytes():
             where = np.flatnonzero(got != first)[0]
             return Finding(
-                f"ranks 0 and {rank} differ in element {where}: {first[where]!r} and {got[where]!r}.",
+                f"ranks 0 and {rank} differ in element {where}: {float(first[where])!r} and {float(got[where])!r}.",
                 "Floating-point sums depend on the order of adding, and replicas that differ by a bit drift apart. Let "
                 "every rank add the same pairs: a + b and b + a are equal, (a + b) + c and a + (b + c) are not.",
             )
@@ -241,13 +247,12 @@ def number(
 
     def check(case: Case, answer: Answer) -> Finding | None:
         (arguments,), (got,) = case.arguments, answer.results
+        if got is None:
+            return Finding("it returned None.", "A function that ends without `return` gives None: return the result.")
         want = expected(*arguments)
         got = math.inf if isinstance(got, int) and abs(got) > sys.float_info.max else got
         if isinstance(got, bool) or not isinstance(got, int | float):
-            form = f"Return one number{f', in {unit}' * bool(unit)}."
-            return Finding(
-                f"it returned {_short(got)}.", form + " A function without `return` gives None." * (got is None)
-            )
+            return Finding(f"it returned {_short(got)}.", f"Return one number{f', in {unit}' * bool(unit)}.")
         if _equal(got, want):
             return None
         hints = (hint for formula, hint in slips if _slipped(got, formula, arguments))

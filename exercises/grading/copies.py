@@ -50,7 +50,7 @@ def copies(
 ) -> Check:
     """The result of a rank holds the pieces places(case, rank), one after the other.
 
-    name       what a piece is called, such as "block of rank {rank}", or "row {number} of rank {rank}"
+    name       what a piece is called, such as "the block of rank {rank}", or "row {number} of rank {rank}"
     slips      (predicate, hint) of known mistakes; predicate(seen) looks at the first piece that is wrong
     otherwise  the hint if another piece than the right one was found, and no slip fits
     pieces     cuts what a rank holds (the function's first argument) into pieces
@@ -74,10 +74,10 @@ def copies(
         return None
 
     def finding(seen: Seen, got: np.ndarray) -> Finding:
-        belongs = f"where the {name.format(**seen.want._asdict())} belongs."
+        belongs = f"where {name.format(**seen.want._asdict())} belongs."
         if seen.found is not None:
             hints = (hint for fits, hint in slips if fits(seen))
-            what = f"the {name.format(**seen.found._asdict())}"
+            what = f"{name.format(**seen.found._asdict())}"
             return Finding(f"rank {seen.rank} has {what} {belongs}", next(hints, otherwise))
         what = "nothing but zeros" if not got.any() else f"numbers that no rank holds ({got[0]:.6g}, ...)"
         return Finding(f"rank {seen.rank} has {what} {belongs}", NOTHING)

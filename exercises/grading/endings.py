@@ -20,6 +20,8 @@ RAISED = {  # the name of an exception, or what its text says
     "name '___' is not defined": "A blank is not filled in yet: this line still has a `___`.",
     "expecting buffer": "A call with a capital letter takes arrays in both directions and returns nothing. Sendrecv "
     "wants one to receive into, too: recvbuf=np.empty(...).",
+    "Invalid buffer": "One array for both directions: what arrives would overwrite what is still being sent. Receive "
+    "into another one.",
     "NewProcess": "An exercise starts no processes and ends none: the ranks are there already, one call of your "
     "function on each.",
     "EOFError": "input() waits for a keyboard, and a grade has none. The arguments hold all you need.",

@@ -138,7 +138,7 @@ def _judge(exercise: Exercise, case: Case | None, got: Any, path: Path) -> Findi
 
     if isinstance(got, Ending):
         own = {sign: hint(case) if callable(hint) else hint for sign, hint in exercise.endings.items() if case}
-        return endings.explain(got, path.name, own)
+        return endings.explain(got, path.name, {sign: hint for sign, hint in own.items() if hint})
     try:
         got = answer(got, case)
     except Exception:  # whatever a changed grader may send

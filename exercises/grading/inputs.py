@@ -48,7 +48,7 @@ def calls(*rows: tuple | Callable, names: str = "") -> Callable[[np.random.Gener
         for row in rows:
             arguments = row(rng) if callable(row) else row
             shown = (f"{name} = {_shown(value)}" for name, value in zip(names.split(), arguments, strict=True))
-            yield Case(", ".join(shown) or "any call", (arguments,))
+            yield Case(", ".join(shown), (arguments,))
 
     return cases
 

@@ -40,6 +40,20 @@ ADVICE = {  # what a mixture shows, tried in this order: its hint, with the name
 }
 
 
+class Place(NamedTuple):
+    """Where a wrong sum stands: on which rank, which block; the ranks to sum over, and how many there are in all.
+
+    whole: the result is all blocks; words: " in block 3", or "" if there is only one.
+    """
+
+    rank: int
+    home: int
+    group: list[int]
+    ranks: int
+    whole: bool
+    words: str
+
+
 def in_one_piece(x: np.ndarray, case: Case) -> list[np.ndarray]:
     """x as a single block."""
     return [x]
@@ -51,13 +65,16 @@ def everybody(case: Case, rank: int) -> Sequence[int]:
 
 
 def sum_over_ranks(
-    blocks: Blocks, whole: bool = False, members: Members = everybody, advice: Mapping[str, str] | None = None
+    blocks: Blocks,
+    whole: bool = False,
+    members: Members = everybody,
+    advice: Mapping[str, str | Callable[[Place], str]] | None = None,
 ) -> Check:
     """Rank r returns block r, summed over all ranks; or all the blocks, one after the other (`whole`).
 
     blocks(x, case) cuts one rank's x. members(case, rank): the ranks to sum over, if not all. advice: hints that fit
-    this exercise better than those of ADVICE. "Equal" allows for rounding in any order of adding: an error of at most
-    P epsilon times the sum of magnitudes.
+    this exercise better than those of ADVICE: texts, or functions of the Place. "Equal" allows for rounding in any order
+    of adding: an error of at most P epsilon times the sum of magnitudes.
     """
     hints = {**ADVICE, **(advice or {})}
 
@@ -69,21 +86,13 @@ def sum_over_ranks(
                 terms = np.stack([pieces[k][block] for k in group])
                 error, bound = np.abs(got - terms.sum(axis=0)), case.ranks * EPSILON * np.abs(terms).sum(axis=0)
                 if not (error <= bound).all():
-                    place = _Place(rank, block, group, whole, f" in block {block}" * (whole and len(pieces[0]) > 1))
+                    place = Place(
+                        rank, block, group, case.ranks, whole, f" in block {block}" * (whole and len(pieces[0]) > 1)
+                    )
                     return _wrong(place, got, pieces, error, bound, hints)
         return None
 
     return check
-
-
-class _Place(NamedTuple):
-    """Where a wrong sum stands: on which rank, which block, one of many or the only one, and in words; its summands."""
-
-    rank: int
-    home: int
-    group: list[int]
-    whole: bool
-    words: str
 
 
 def recipe(got: np.ndarray, pieces: list[list[np.ndarray]]) -> np.ndarray | None:
@@ -108,7 +117,7 @@ def formula(weights: np.ndarray) -> str:
     return " + ".join(terms).replace("+ -1 ", "- ").replace("+ -", "- ") + (f", in block {used[0][1]}" * one_block)
 
 
-def _wrong(place: _Place, got: np.ndarray, pieces: list, error: np.ndarray, bound: np.ndarray, hints) -> Finding:
+def _wrong(place: Place, got: np.ndarray, pieces: list, error: np.ndarray, bound: np.ndarray, hints) -> Finding:
     """Say what is wrong with the sum that a rank returned."""
     rank, of = place.rank, place.words
     if not got.any():
@@ -123,7 +132,8 @@ def _wrong(place: _Place, got: np.ndarray, pieces: list, error: np.ndarray, boun
     if weights is not None:
         parts = formula(weights).removesuffix(f", in block {place.home}" * place.whole)
         seen = f"rank {rank} returned{of and of + ':'} {parts} (x[k] is what rank k holds)."
-        return Finding(seen, hints[_kind(place, weights)].format(**_facts(place, weights)))
+        hint = hints[_kind(place, weights)]
+        return Finding(seen, hint(place) if callable(hint) else hint.format(**_facts(place, weights)))
     wrong = np.flatnonzero(~(error <= bound))
     first = f"the first at {wrong[0]}: {got[wrong[0]]:.6g}"
     seen = f"rank {rank}{of}: {wrong.size} of {got.size} elements are wrong, {first}."
@@ -136,7 +146,7 @@ def _wrong(place: _Place, got: np.ndarray, pieces: list, error: np.ndarray, boun
     )
 
 
-def _kind(place: _Place, weights: np.ndarray) -> str:
+def _kind(place: Place, weights: np.ndarray) -> str:
     """Which entry of ADVICE fits a mixture of the ranks' blocks that is not block `home` of the sum."""
     blocks = np.flatnonzero(weights.any(axis=0))
     if len(blocks) > 1:
@@ -155,7 +165,7 @@ def _kind(place: _Place, weights: np.ndarray) -> str:
     return next((kind for kind, holds in kinds.items() if holds), "weights")
 
 
-def _facts(place: _Place, weights: np.ndarray) -> dict[str, object]:
+def _facts(place: Place, weights: np.ndarray) -> dict[str, object]:
     """What hints may name."""
     parts = weights.sum(axis=1)
     missing = [rank for rank in place.group if parts[rank] == 0]

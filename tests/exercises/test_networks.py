@@ -34,6 +34,13 @@ def test_the_least_seconds_of_a_ring_are_the_least_over_all_orders(seed):
     assert networks.least_ring_seconds(seconds) == pytest.approx(least, rel=1e-12)
 
 
+def test_a_machine_has_its_largest_parts_outermost():
+    seconds = networks.machine(np.random.default_rng(1), 2, 3, 4)
+    assert seconds.shape == (24, 24)
+    for row in seconds:
+        assert np.unique(row, return_counts=True)[1].tolist() == [1, 3, 8, 12]  # itself, its node, its rack, the other
+
+
 @pytest.mark.parametrize("P", [1, 2, 3, 40, 64])
 def test_a_ragged_machine_is_built_of_levels(P):
     seconds = networks.ragged_machine(np.random.default_rng(P), P)

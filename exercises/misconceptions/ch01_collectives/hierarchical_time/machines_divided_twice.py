@@ -1,6 +1,6 @@
 """The textbook's: divides machines by GPUs a machine, which gives 32 for 256."""
 
-EARNS = "divided by 8 once more"
+EARNS = "It is the number of machines already"
 
 
 def hierarchical_time(nodes, per_node, n, inside, card, cards):

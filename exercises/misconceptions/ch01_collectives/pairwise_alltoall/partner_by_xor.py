@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "pairs all ranks when P is a power of two"
+EARNS = "when P is a power of two, and only then"
 
 
 def pairwise_alltoall(comm, x):

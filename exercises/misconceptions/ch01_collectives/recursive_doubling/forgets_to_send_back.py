@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "Was it told the result"
+EARNS = "Nobody has told rank 2 the result"
 
 
 def recursive_doubling(comm, x):

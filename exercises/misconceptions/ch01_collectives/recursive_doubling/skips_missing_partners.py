@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "Whose parts are in what you send"
+EARNS = "whose parts are in what you send"
 
 
 def recursive_doubling(comm, x):
