@@ -1058,9 +1058,9 @@ def late_doubling(case, answer):
     )
 
 
-def lone(place):
+def lone(place, weights):
     """The hint for a rank that ends with its own part alone."""
-    if place.rank >= 2 ** (place.ranks.bit_length() - 1):
+    if place.rank >= 2 ** (place.case.ranks.bit_length() - 1):
         return f"This is its own part alone. Nobody has told rank {place.rank} the result."
     return "This is its own part alone, so nothing was added. When does your code add: had anything arrived by then?"
 
@@ -1268,7 +1268,7 @@ def trainings(rng):
 def training(rng, good_from, step, after):
     """How far each rank's loss is above the limit in one step; the mean is above it before step `after` only."""
     above = rng.integers(1, 64, good_from.size) / 64 * np.where(good_from <= step, -1, 1)
-    while (above.sum() < 0) != (step >= after):
+    while above.sum() >= 0 if step >= after else above.sum() <= 0:
         above[(above < 0) == (step >= after)] *= 2
     return above
 
@@ -1381,7 +1381,7 @@ def inside_the_row(case, answer):
     return None
 
 
-def alone_in_the_row(place):
+def alone_in_the_row(place, weights):
     """The hint for a rank that ends with its own part alone."""
     if place.rank == place.group[0]:
         return "This is its own part alone: nothing of the others in its row was added. Which call adds?"
@@ -1437,7 +1437,7 @@ sum_of_my_row = Distributed(
 def gradients(rng):
     """Lists of arrays of many shapes."""
     for P, shapes, what in (
-        (3, [(4,), (5, 3), (7,)], "3 arrays"),
+        (3, [(4,), (5, 3), (4,), (7,)], "4 arrays"),
         (2, [(6, 2), (9,), (2, 3, 4), (1,)], "4 arrays"),
         (4, [(2, 5), (0,), (3, 0), (8,)], "4 arrays, two of them empty"),
         (2, [(3,), (), (2, 2)], "3 arrays, one of shape ()"),
@@ -1457,13 +1457,16 @@ def gradients(rng):
 def one_allreduce(case, answer):
     """Every rank calls Allreduce once and no other collective."""
     for rank, calls in enumerate(answer.calls):
-        others = sorted(name for name in calls if name != "Allreduce" and checks.kind(name) in ("collective", "object"))
-        if others:
-            return Finding(
-                f"rank {rank} called comm.{others[0]}.",
-                "A single call of comm.Allreduce does it all. (The calls with a small letter pickle their object: more "
-                "bytes, and copies.)",
-            )
+        for name in sorted(set(calls) - {"Allreduce"}):
+            if checks.kind(name) != "other" and name.islower():
+                return Finding(
+                    f"rank {rank} called comm.{name}, with a small letter.",
+                    f"comm.{name} pickles its object: more bytes, and copies. Allreduce, with a capital letter, sends "
+                    "the memory of an array as it is.",
+                )
+            if checks.kind(name) == "collective":
+                hint = "Each collective call pays its latency. A single one, of Allreduce, does it all."
+                return Finding(f"rank {rank} called comm.{name}.", hint)
         if calls["Allreduce"] != 1:
             arrays = len(case.arguments[rank][0])
             return Finding(
@@ -1564,7 +1567,7 @@ allreduce_together = Distributed(
         "need at least one array": "np.concatenate does not work for a list without arrays, and there may be none.",
         "zero-dimensional": "An array of shape () is a single number, and np.concatenate wants arrays of one "
         "dimension. Which call makes any array flat?",
-        "array dimensions": "np.concatenate joins along one dimension, and these arrays have different ones. Which "
+        "number of dimensions": "np.concatenate joins along one dimension, and these arrays have different ones. Which "
         "call makes any array flat?",
     },
     hints=[
@@ -1634,7 +1637,7 @@ def bytes_between(case, answer):
         return None
     return Finding(
         f"rank {worst} sent {sent[worst]:,} of the {want:,} bytes that went from machine to machine.",
-        f"The number of bytes is right, but {checks.count(len(sent) - np.count_nonzero(sent), 'card')} of {case.ranks} "
+        f"The number of bytes is right, but {checks.count(sent.count(0), 'card')} of {case.ranks} "
         "sent nothing. Each rank should carry a part across.",
     )
 
@@ -1652,8 +1655,6 @@ def between_hint(case, answer, sent, want):
             f"Every rank sent all of x across, so the same sums were made {g} times. After the reduce-scatter inside a "
             "machine each rank has one part: that is all it should take across."
         )
-    if sent < want:
-        return "No machine can know the sum with fewer. Which machine's numbers never left it?"
     return (
         "Between machines only ranks should talk that hold the same part: one rank of each machine. Which colour do "
         "they share, and which do the ranks of one machine share?"
@@ -1666,6 +1667,17 @@ def phases(case):
     part = -(-n // g)
     inside = (ALPHA + part * 8 * BETA) / SLOWER
     return 2 * (g - 1) * inside + 2 * (N - 1) * (ALPHA + -(-part // N) * 8 * BETA)
+
+
+def parts_missing(place, weights):
+    """The hint for a sum without some ranks' parts."""
+    _, g = machines(place.case)
+    missing = [rank for rank in place.group if not weights[rank].any()]
+    others = [rank for rank in place.group if rank // g != place.rank // g]
+    seen = f"The parts of {checks.count(len(missing), 'rank')} are missing: {', '.join(map(str, missing))}. "
+    if missing == others:
+        return seen + "Those are all the ranks of other machines. Which phase brings the machines together?"
+    return seen + "Before anything goes across, what should a rank know of the others in its machine?"
 
 
 hierarchical_allreduce = Distributed(
@@ -1694,15 +1706,13 @@ hierarchical_allreduce = Distributed(
         checks.unchanged,
         checks.new_array,
         checks.point_to_point,
-        bytes_between,
         sums.sum_over_ranks(
             lambda x, case: np.array_split(x, machines(case)[1]),
             whole=True,
             advice={
                 "mixed": "Different parts were added to each other. Across the machines only those ranks may meet that "
                 "hold the same part: which ranks are these?",
-                "missing": "The parts of rank {missing} are missing. Three phases: inside a machine, across, inside. "
-                "After which of them should they be in it?",
+                "missing": parts_missing,
                 "own": "This is its own part alone. Whose parts meet it inside the machine, and whose across?",
                 "single": "This is one rank's part alone: what arrives must be added, not replace what is there.",
                 "misplaced": "This is a complete part of the sum, in the wrong place. In which order do the ranks of a "
@@ -1710,6 +1720,7 @@ hierarchical_allreduce = Distributed(
                 "weights": "Some parts were added more than once. Inside a machine add first, and only then across.",
             },
         ),
+        bytes_between,
         checks.no_later_than(
             phases,
             "three phases of rings",

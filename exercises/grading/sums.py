@@ -41,7 +41,7 @@ ADVICE = {  # what a mixture shows, tried in this order: its hint, with the name
 
 
 class Place(NamedTuple):
-    """Where a wrong sum stands: on which rank, which block; the ranks to sum over, and how many there are in all.
+    """Where a wrong sum stands: on which rank, which block; the ranks to sum over, and the case.
 
     whole: the result is all blocks; words: " in block 3", or "" if there is only one.
     """
@@ -49,7 +49,7 @@ class Place(NamedTuple):
     rank: int
     home: int
     group: list[int]
-    ranks: int
+    case: Case
     whole: bool
     words: str
 
@@ -68,13 +68,13 @@ def sum_over_ranks(
     blocks: Blocks,
     whole: bool = False,
     members: Members = everybody,
-    advice: Mapping[str, str | Callable[[Place], str]] | None = None,
+    advice: Mapping[str, str | Callable[[Place, np.ndarray], str]] | None = None,
 ) -> Check:
     """Rank r returns block r, summed over all ranks; or all the blocks, one after the other (`whole`).
 
     blocks(x, case) cuts one rank's x. members(case, rank): the ranks to sum over, if not all. advice: hints that fit
-    this exercise better than those of ADVICE: texts, or functions of the Place. "Equal" allows for rounding in any order
-    of adding: an error of at most P epsilon times the sum of magnitudes.
+    this exercise better than those of ADVICE: texts, or functions of a Place and the weights. "Equal" allows for rounding in any
+    order of adding: an error of at most P epsilon times the sum of magnitudes.
     """
     hints = {**ADVICE, **(advice or {})}
 
@@ -87,7 +87,7 @@ def sum_over_ranks(
                 error, bound = np.abs(got - terms.sum(axis=0)), case.ranks * EPSILON * np.abs(terms).sum(axis=0)
                 if not (error <= bound).all():
                     place = Place(
-                        rank, block, group, case.ranks, whole, f" in block {block}" * (whole and len(pieces[0]) > 1)
+                        rank, block, group, case, whole, f" in block {block}" * (whole and len(pieces[0]) > 1)
                     )
                     return _wrong(place, got, pieces, error, bound, hints)
         return None
@@ -133,7 +133,7 @@ def _wrong(place: Place, got: np.ndarray, pieces: list, error: np.ndarray, bound
         parts = formula(weights).removesuffix(f", in block {place.home}" * place.whole)
         seen = f"rank {rank} returned{of and of + ':'} {parts} (x[k] is what rank k holds)."
         hint = hints[_kind(place, weights)]
-        return Finding(seen, hint(place) if callable(hint) else hint.format(**_facts(place, weights)))
+        return Finding(seen, hint(place, weights) if callable(hint) else hint.format(**_facts(place, weights)))
     wrong = np.flatnonzero(~(error <= bound))
     first = f"the first at {wrong[0]}: {got[wrong[0]]:.6g}"
     seen = f"rank {rank}{of}: {wrong.size} of {got.size} elements are wrong, {first}."

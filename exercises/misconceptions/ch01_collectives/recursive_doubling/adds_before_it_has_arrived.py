@@ -4,7 +4,7 @@ import numpy as np
 
 from reference import mpi
 
-EARNS = "had it arrived by then"
+EARNS = "had anything arrived by then"
 
 
 def recursive_doubling(comm, x):
