@@ -73,8 +73,8 @@ def sum_over_ranks(
     """Rank r returns block r, summed over all ranks; or all the blocks, one after the other (`whole`).
 
     blocks(x, case) cuts one rank's x. members(case, rank): the ranks to sum over, if not all. advice: hints that fit
-    this exercise better than those of ADVICE: texts, or functions of a Place and the weights. "Equal" allows for rounding in any
-    order of adding: an error of at most P epsilon times the sum of magnitudes.
+    this exercise better than those of ADVICE, as texts or as functions of a Place and the weights. "Equal" allows for
+    rounding in any order of adding: an error of at most P epsilon times the sum of magnitudes.
     """
     hints = {**ADVICE, **(advice or {})}
 

@@ -2,6 +2,7 @@
 
 BLOCK = "blocks[(rank - {} - step) % P]  ->  {} = blocks[rank - {} - step]"
 BEGIN = "begin = [block * (n // P) + min(block, n % P) for block in range(P + {})]"
+OTHERS = "others = [(rank {} step) % P for step in range({}, P)]"
 
 EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "ring_reduce_scatter": {
@@ -10,5 +11,15 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
         "growing = " + BLOCK.format(2, "growing", 2): "the same",
         f"{BEGIN.format(1)}  ->  {BEGIN.format(2)}": "nobody reads the entry after the last",
         f"{BEGIN.format(1)}  ->  {BEGIN.format('1 + 1')}": "the same",
+    },
+    "binomial_broadcast": {
+        "for k in range(me.bit_length(), P.bit_length()):  ->  for k in range(me.bit_length(), P):": "more rounds, in "
+        "which nobody is left to be served",
+    },
+    "pairwise_alltoall": {
+        "for step in range(1, P):  ->  for step in range(0, P):": "the own row is sent to oneself, too, which costs "
+        "nothing, and arrives where it is already",
+        f"{OTHERS.format('+', 1)}  ->  {OTHERS.format('+', 0)}": "the same",
+        f"{OTHERS.format('+', 1)}  ->  {OTHERS.format('-', 1)}": "the other way round the circle",
     },
 }

@@ -1,0 +1,200 @@
+"""Right answers of other kinds than the two solutions. A grader must accept them: there is more than one way."""
+
+from textwrap import dedent, indent
+
+import pytest
+
+from exercises.grading.grade import SOLVED, grade
+
+from .test_graders import EXERCISES, SEED
+
+HEADER = "import numpy as np\nfrom reference import mpi\n"
+RIGHT = {  # (exercise, in which way): (arguments, body)
+    ("ring_allreduce", "nonblocking, the ring begun elsewhere"): (
+        "comm, x",
+        """
+        P, rank = comm.size, comm.rank
+        total = x.copy()
+        blocks = np.array_split(total, P)
+        for step in range(2 * (P - 1)):
+            leaving, here = blocks[(rank - step + 5) % P], blocks[(rank - step + 4) % P]
+            arriving = np.empty_like(here)
+            mpi.waitall([comm.Isend(leaving, (rank + 1) % P), comm.Irecv(arriving, (rank - 1) % P)])
+            here[:] = arriving + here if step < P - 1 else arriving
+        return total
+        """,
+    ),
+    ("binomial_broadcast", "the farthest first, and the result returned as well"): (
+        "comm, x, root",
+        """
+        P = comm.size
+        me, mask = (comm.rank - root) % P, 1
+        while mask < P and not me & mask:
+            mask *= 2
+        if me:
+            comm.Recv(x, source=(me - mask + root) % P)
+        while mask > 1:
+            mask //= 2
+            if me + mask < P:
+                comm.Send(x, dest=(me + mask + root) % P)
+        return x
+        """,
+    ),
+    ("recursive_doubling", "guests in the reverse order"): (
+        "comm, x",
+        """
+        P, rank = comm.size, comm.rank
+        core = 1 << (P.bit_length() - 1)
+        total, other, partner = x + 0, np.empty_like(x), P - 1 - rank
+        if rank >= core:
+            comm.Send(x, dest=partner)
+            comm.Recv(total, source=partner)
+            return total
+        guest = core <= partner < P
+        if guest:
+            comm.Recv(other, source=partner)
+            total = total + other
+        for k in range(core.bit_length() - 1):
+            comm.Sendrecv(total, rank ^ 1 << k, recvbuf=other, source=rank ^ 1 << k)
+            total = other + total if rank >> k & 1 else total + other
+        if guest:
+            comm.Send(total, dest=partner)
+        return total
+        """,
+    ),
+    ("pairwise_alltoall", "leftwards, a step at a time, and to itself as well"): (
+        "comm, x",
+        """
+        P, rank, result = comm.size, comm.rank, np.empty_like(x)
+        for step in range(P):
+            dest, source = (rank - step) % P, (rank + step) % P
+            mpi.waitall([comm.Irecv(result[source], source=source), comm.Isend(x[dest], dest=dest)])
+        return result
+        """,
+    ),
+    ("shift_right", "even ranks send first"): (
+        "comm, block",
+        """
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        if comm.size == 1:
+            return block.copy()
+        arriving = np.empty_like(block)
+        if comm.rank % 2 == 0:
+            comm.Send(block, dest=right)
+        comm.Recv(arriving, source=left)
+        if comm.rank % 2 == 1:
+            comm.Send(block, dest=right)
+        return arriving
+        """,
+    ),
+    ("shift_right", "the receive first, without waiting"): (
+        "comm, block",
+        """
+        arriving = np.empty_like(block)
+        request = comm.Irecv(arriving, source=(comm.rank - 1) % comm.size)
+        comm.Send(block, dest=(comm.rank + 1) % comm.size)
+        request.Wait()
+        return arriving
+        """,
+    ),
+    ("stop_together", "rank 0 decides on the mean and tells the others"): (
+        "comm, losses, limit",
+        """
+        for step, loss in enumerate(losses, 1):
+            total = np.zeros(1)
+            comm.Reduce(np.array([loss]), total, root=0)
+            stop = np.array([total[0] / comm.size < limit], dtype=int)
+            comm.Bcast(stop, root=0)
+            if stop[0]:
+                return step
+        return len(losses)
+        """,
+    ),
+    ("stop_together", "all gather all losses, and count with a while"): (
+        "comm, losses, limit",
+        """
+        step, everybody = 0, np.full(comm.size, np.inf)
+        while step < len(losses) and everybody.mean() >= limit:
+            comm.Allgather(np.array([losses[step]]), everybody)
+            step += 1
+        return step
+        """,
+    ),
+    ("sum_of_my_row", "gathered on the row and added up"): (
+        "comm, x, width",
+        """
+        row = comm.Split(color=comm.rank // width)
+        table = np.empty((row.size, x.size))
+        row.Allgather(x, table)
+        return table.sum(axis=0)
+        """,
+    ),
+    ("sum_of_my_row", "without a group, by messages in the row"): (
+        "comm, x, width",
+        """
+        first = comm.rank // width * width
+        total, other = x.copy(), np.empty_like(x)
+        for rank in range(first, min(first + width, comm.size)):
+            if rank != comm.rank:
+                comm.Sendrecv(x, dest=rank, recvbuf=other, source=rank)
+                total += other
+        return total
+        """,
+    ),
+    ("allreduce_together", "in place, sizes from the shapes"): (
+        "comm, arrays",
+        """
+        both = [number for array in arrays for number in array.flat]
+        total = np.array(both, dtype=float)
+        comm.Allreduce(mpi.IN_PLACE, total)
+        numbers, results = iter(total), []
+        for array in arrays:
+            results.append(np.array([next(numbers) for _ in range(array.size)]).reshape(array.shape))
+        return results
+        """,
+    ),
+    ("hierarchical_allreduce", "straight to the owner of each part in all four phases"): (
+        "comm, x, per_node",
+        """
+        def scatter(group, x):
+            parts = np.array_split(x, group.size)
+            arriving = [np.empty(parts[group.rank].size) for _ in range(group.size - 1)]
+            ways = range(1, group.size)
+            requests = [comm.Irecv(a, group[-w]) for w, a in zip(ways, arriving)]
+            mpi.waitall(requests + [comm.Isend(parts[(group.rank + w) % group.size], group[w]) for w in ways])
+            return sum(arriving, parts[group.rank].copy())
+
+        def gather(group, part, n):
+            whole = np.empty(n)
+            parts = np.array_split(whole, group.size)
+            parts[group.rank][:] = part
+            ways = range(1, group.size)
+            requests = [comm.Irecv(parts[(group.rank - w) % group.size], group[-w]) for w in ways]
+            mpi.waitall(requests + [comm.Isend(part, group[w]) for w in ways])
+            return whole
+
+        class Group:
+            def __init__(self, ranks):
+                self.ranks, self.size, self.rank = ranks, len(ranks), ranks.index(comm.rank)
+
+            def __getitem__(self, way):
+                return self.ranks[(self.rank + way) % self.size]
+
+        first = comm.rank // per_node * per_node
+        machine = Group(list(range(first, first + per_node)))
+        rail = Group(list(range(comm.rank % per_node, comm.size, per_node)))
+        part = scatter(machine, x)
+        part = gather(rail, scatter(rail, part), part.size)
+        return gather(machine, part, x.size)
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name, way", RIGHT)
+def test_another_right_answer_is_accepted(tmp_path, name, way):
+    arguments, body = RIGHT[name, way]
+    path = tmp_path / "answer.py"
+    path.write_text(f"{HEADER}\n\ndef {name}({arguments}):{indent(dedent(body), '    ')}")
+    verdict = grade(EXERCISES[name], name, path, SEED)
+    assert verdict.state == SOLVED, (verdict.case, verdict.finding)
