@@ -1019,7 +1019,13 @@ binomial_broadcast = Distributed(
             late_tree,
         ),
     ],
-    endings={"nvalid rank": beyond_the_last},
+    endings={
+        "nvalid rank": beyond_the_last,
+        "for a message from rank": "Somebody waits there for a rank that does not send to it now. To whom does that "
+        "one send instead: to a rank that is receiving, and never to itself?",
+        "what no rank is going to do": "In each round a rank sends, receives, or does nothing. List who does which, "
+        "round by round: is there, for each one that sends, one that receives from it in that round?",
+    },
     hints=[
         "Take root 0 and 8 ranks, and write down for each round who has x before it and who receives it. Which rule "
         "gives rank r its partner in round k?",
@@ -1065,6 +1071,16 @@ def lone(place, weights):
     return "This is its own part alone, so nothing was added. When does your code add: had anything arrived by then?"
 
 
+def no_such_partner(case):
+    """The hint for an exchange with a rank that does not exist."""
+    if case.ranks & (case.ranks - 1) == 0:
+        return "A partner's number differs from the rank's own in one bit only. Print the partners of each round."
+    return (
+        "With this number of ranks, rank ^ 2**k is no rank for some. What do the ranks from C on do before and after "
+        "the rounds, and what do the first C?"
+    )
+
+
 recursive_doubling = Distributed(
     cases=inputs.arrays((4, 40), (2, 21), (3, 30), (8, 70), (6, 50), (7, 60), (5, 1), (1, 12), (4, 0)),
     checks=[
@@ -1089,10 +1105,7 @@ recursive_doubling = Distributed(
         ),
         checks.same_bits,
     ],
-    endings={
-        "nvalid rank": "With this number of ranks, rank ^ 2**k is no rank for some. What do the ranks from C on do "
-        "before and after the rounds, and what do the first C?",
-    },
+    endings={"nvalid rank": no_such_partner},
     hints=[
         "Take 4 ranks. Round 0 pairs 0-1 and 2-3, and each pair ends with its sum on both. Which pairs does round 1 "
         "need so that everybody knows everything?",
@@ -1255,7 +1268,7 @@ def trainings(rng):
         (3, 8, 6, ", the mean equal to the limit one step before"),
         (1, 5, 3, ""),
         (5, 9, 6, ""),
-        (2, 0, 1, ", no steps"),
+        (2, 0, 1, ""),
     ):
         good_from = np.array([after] if P == 1 else [after - 3, after + 2, after - 4, *rng.integers(1, 9, P)][:P])
         losses = np.array([training(rng, good_from, step, after) for step in range(1, steps + 1)]).reshape(steps, P)
@@ -1567,6 +1580,9 @@ allreduce_together = Distributed(
         "need at least one array": "np.concatenate does not work for a list without arrays, and there may be none.",
         "zero-dimensional": "An array of shape () is a single number, and np.concatenate wants arrays of one "
         "dimension. Which call makes any array flat?",
+        "inhomogeneous": "np.array makes tables, and these arrays have different shapes. Flat ones can be joined into "
+        "one.",
+        "only integer scalar": "Allreduce takes one array of numbers, not a list of arrays. Make one of them all.",
         "number of dimensions": "np.concatenate joins along one dimension, and these arrays have different ones. Which "
         "call makes any array flat?",
     },

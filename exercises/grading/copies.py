@@ -38,6 +38,7 @@ NOTHING = (
     "Nothing has arrived in that place: the memory is as np.empty or np.zeros made it, or it was sent to you before "
     "the sender had the numbers itself."
 )
+OWN = "That is the place of what the rank has itself. Is it written there, and does nothing that arrives overwrite it?"
 
 
 def copies(
@@ -80,7 +81,7 @@ def copies(
             what = f"{name.format(**seen.found._asdict())}"
             return Finding(f"rank {seen.rank} has {what} {belongs}", next(hints, otherwise))
         what = "nothing but zeros" if not got.any() else f"numbers that no rank holds ({got[0]:.6g}, ...)"
-        return Finding(f"rank {seen.rank} has {what} {belongs}", NOTHING)
+        return Finding(f"rank {seen.rank} has {what} {belongs}", OWN if seen.want.rank == seen.rank else NOTHING)
 
     return check
 

@@ -33,12 +33,15 @@ RAISED = {  # the name of an exception, or what its text says
     "can't allocate memory": NO_MEMORY,  # torch
     "RecursionError": "A function calls itself without end.",
     "could not be broadcast": LENGTHS,
+    "could not broadcast": LENGTHS,
+    "argument: 'recvbuf'": "A call with a capital letter returns nothing: it writes into an array that you make for "
+    "the result, np.empty_like(x) for one, and pass after the first.",
     "no mpirun": "Your code is not at fault. It has passed on the virtual cluster; --mpi needs MPI in addition.",
     "NotImplementedError": "The function is not finished, or it uses what this course leaves out.",
     "IndexError": "An index went past the end. P things are numbered from 0 to P - 1; what comes after the last one?",
     "nvalid rank": "Ranks are numbered from 0 to P - 1. Which neighbours does the last rank have, and which the first?",
-    "UnboundLocalError": "A name is used before it is bound. (With one rank, a loop over P - 1 steps does not run at "
-    "all.)",
+    "UnboundLocalError": "A name is used before it is bound. A loop may have nothing to do at all: P - 1 steps with "
+    "one rank, a list without elements.",
 }
 RAISED_OTHERWISE = (
     "Read the message from its end: what happened, then in which line. Try what that line does for these inputs."

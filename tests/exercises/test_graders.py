@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exercises.grading import Exercise
+from exercises.grading import Exercise, student
 from exercises.grading.grade import SOLVED, TO_DO, WRONG, accepted, grade
 from exercises.grading.mutants import mutants
 from exercises.grading.sandbox import Limits
@@ -84,6 +84,13 @@ class TestEachExercise:
         hints = {path.stem: earns(path) for path in files}
         for one, other in itertools.permutations(hints, 2):
             assert hints[one] not in hints[other], f"{one} and {other} earn the same hint"
+
+    def test_code_to_repair_is_a_misconception_as_it_is(self, chapter, name, exercise):
+        given = student.read(FOLDER / f"{chapter}.py")
+        if given.given(name):
+            wrong = student.read(FOLDER / "misconceptions" / chapter / name / "as_shipped.py")
+            _, _, *code = given.function(name).body
+            assert list(map(ast.dump, wrong.function(name).body)) == list(map(ast.dump, code))
 
     def test_mutants_of_its_solutions_are_caught(self, chapter, name, exercise, tmp_path):
         changes = {}

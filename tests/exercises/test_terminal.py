@@ -1,5 +1,6 @@
 """What a student sees who types `pytest exercises/`, in a copy of the exercises."""
 
+import ast
 import os
 import re
 import shutil
@@ -8,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from exercises.grading import student
 
 ROOT = Path(__file__).parents[2]
 STUDENT = "ch01_collectives.py"
@@ -68,6 +71,25 @@ def test_a_wrong_answer_gets_one_hint_and_the_same_inputs_again(course):
 def seen(text):
     """What was found, numbers included."""
     return re.findall(r"^On .*\n.*$", text, re.MULTILINE)
+
+
+def test_code_to_complete_begins_with_taking_out_the_raise(course):
+    chosen = ["exercises/", "-k", "ring_allgather or ring_reduce_scatter"]
+    file = course / "exercises" / STUDENT
+    solutions = student.read(course / "exercises" / "solutions" / STUDENT)
+    file.write_text(file.read_text() + "\n\n" + ast.unparse(solutions.function("ring_reduce_scatter")) + "\n")
+    status, text = pytest_says(course, *chosen)
+    assert status == 1
+    assert re.search(rf"Next: ring_allgather in exercises/{STUDENT}, line \d+ \(take out its `raise\s+NotImp", text)
+    before, stub, after = file.read_text().partition(
+        "    raise NotImplementedError\n    P, rank = comm.size, comm.rank\n"
+    )
+    file.write_text(before + stub.split("\n", 1)[1] + after)
+    status, text = pytest_says(course, *chosen)
+    assert status == 1
+    assert "NameError: name '___' is not defined" in text
+    assert f"{STUDENT}, line {before.count(chr(10)) + 5}: leaving = blocks[___]" in text
+    assert "Hint: A blank is not filled in yet" in text
 
 
 @pytest.mark.mpi

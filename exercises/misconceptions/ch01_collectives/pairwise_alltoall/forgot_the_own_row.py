@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "Nothing has arrived in that place"
+EARNS = "That is the place of what the rank has itself"
 
 
 def pairwise_alltoall(comm, x):

@@ -9,7 +9,7 @@ def ring_allgather(comm, block, lengths):
     P, rank = comm.size, comm.rank
     blocks = [np.empty(length) for length in lengths]
     blocks[rank][:] = block
-    for _ in range(P - 1):
+    for step in range(P - 1):  # noqa: B007
         leaving = blocks[___]  # noqa: F821
         arriving = blocks[___]  # noqa: F821
         comm.Sendrecv(leaving, dest=___, recvbuf=arriving, source=___)  # noqa: F821
