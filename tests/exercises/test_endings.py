@@ -109,3 +109,18 @@ def test_real_ranks_are_explained_alike(tmp_path):
     assert (
         verdict.finding.seen == "rank 1 raised ZeroDivisionError: division by zero\n  answer.py, line 6: return 1 / 0"
     )
+
+
+@pytest.mark.mpi
+def test_real_ranks_read_a_changed_file_anew(tmp_path):
+    assert graded(tmp_path, "return 1 / 0", world="mpi").state == WRONG
+    assert graded(tmp_path, "return 1.5", world="mpi").state == SOLVED
+
+
+def test_an_exercise_may_know_better(tmp_path):
+    """Its own hints come first; a function of the case may decline."""
+    own = {"ZeroDivisionError": lambda case: "two" * (case.ranks == 2), "TypeError": lambda case: ""}
+    exercise = Distributed(cases=lambda rng: [TWO_RANKS], checks=[], hints=[], endings={**own, "deadlock": "dead"})
+    assert graded(tmp_path, "return 1 / 0", exercise).finding.hint == "two"
+    assert "from its end" in graded(tmp_path, "return 1 + 'a'", exercise).finding.hint
+    assert graded(tmp_path, "comm.Recv(x, source=0)", exercise).finding.hint == "dead"
