@@ -148,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for (node, cpus), row in zip(nodes.items(), numa_distance().tolist()):
         print(f"node {node}: processors {spell_cpus(cpus)}; allowed {spell_cpus(near[node])}; distances {row}")
     for rank in range(ranks):
-        print(f"rank {rank} of {ranks}: {spell_cpus(share(near, rank, ranks))}")
+        print(f"rank {rank} of {ranks}: processors {spell_cpus(share(near, rank, ranks))}")
 
 
 if __name__ == "__main__":
