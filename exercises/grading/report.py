@@ -108,7 +108,8 @@ class Report:
         self._heading(f"{verdict.name} is not right yet", self._place(verdict), red=True)
         if verdict.case:
             where = "real MPI ranks: " if verdict.world == "mpi" else ""
-            before = f" ({verdict.passed} other inputs were fine)" if verdict.passed else ""
+            others = "1 other input was" if verdict.passed == 1 else f"{verdict.passed} other inputs were"
+            before = f" ({others} fine)" * bool(verdict.passed)
             self.terminal.write_line(f"On {where}{verdict.case}{before}:")
         self.terminal.write_line(textwrap.indent(verdict.finding.seen, "  ") + "\n")
         self._paragraph(f"Hint: {verdict.finding.hint}")
