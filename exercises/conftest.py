@@ -18,7 +18,7 @@ from exercises.grading.report import Chapter, Report
 FOLDER = Path(__file__).parent
 NEEDED = "numpy mpi4py cloudpickle".split()
 REMEMBERED = "exercises/solved"
-REPORT, SEED = pytest.StashKey[Report](), pytest.StashKey[int]()
+REPORT, SEED, PASSED_OVER = pytest.StashKey[Report](), pytest.StashKey[int](), pytest.StashKey[list]()
 
 
 def pytest_addoption(parser):
@@ -122,15 +122,25 @@ def pytest_sessionfinish(session):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def pytest_deselected(items):
+    """Remember the exercises that -k passed over."""
+    names = [item.name for item in items if isinstance(item, ExerciseItem)]
+    if names:
+        items[0].config.stash.setdefault(PASSED_OVER, []).extend(names)
+
+
 @pytest.hookimpl(tryfirst=True)  # other plugins may import a lot for theirs
 def pytest_terminal_summary(terminalreporter, config):
-    report = _report(config)
+    report, passed_over = _report(config), config.stash.get(PASSED_OVER, [])
     if not report.verdicts:
+        if passed_over:
+            report.nothing(config.option.keyword, passed_over)
         return
     items = [item for item in terminalreporter._session.items if isinstance(item, ExerciseItem)]
     hints = {item.name: item.exercise.hints for item in items} if config.getoption("hints", False) else {}
     solved = [verdict.name for _, verdict in report.verdicts if verdict.state == SOLVED]
-    report.finish(hints, new=_news(config, solved, alone=len(items) == 1), seed=config.stash[SEED])
+    new = _news(config, solved, alone=len(items) == 1)
+    report.finish(hints, new, seed=config.stash[SEED], others=bool(passed_over))
 
 
 def _terminal(config):

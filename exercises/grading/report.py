@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import textwrap
 from collections.abc import Sequence
@@ -61,14 +62,22 @@ class Report:
         mine = [verdict for chapter, verdict in self.verdicts if chapter == self.chapter]
         self.terminal.write_line(("\n      " if self.verbose else "  ") + _score(mine))
 
-    def finish(self, hints: dict[str, Sequence[str]], new: Sequence[str], seed: int) -> None:
+    def nothing(self, asked: str, names: Sequence[str]) -> None:
+        """No exercise was chosen: -k fits none of these names."""
+        near = difflib.get_close_matches(asked, names, n=3, cutoff=0.5) or names
+        self._paragraph(f"No exercise's name contains {asked!r}. Is one of these meant? {', '.join(near)}")
+
+    def finish(self, hints: dict[str, Sequence[str]], new: Sequence[str], seed: int, others: bool = False) -> None:
         """After all chapters: what to do now, and why what was just solved works.
 
-        hints: the ladder of each exercise, if asked for; new: names of the exercises to explain.
+        hints: the ladder of each exercise, if asked for; new: names of the exercises to explain; others: whether there
+        are exercises that this run did not grade.
         """
         verdicts = [verdict for _, verdict in self.verdicts]
         wrong = [verdict for verdict in verdicts if verdict.state == WRONG]
-        if not any(verdict.source.begun() or verdict.state == WRONG for verdict in verdicts):
+        if others:
+            self._not_begun([verdict for verdict in verdicts if verdict.state == TO_DO])
+        elif not any(verdict.source.begun() or verdict.state == WRONG for verdict in verdicts):
             self._welcome(verdicts[0])
         for chapter, verdict in self.verdicts:
             if verdict.state == SOLVED and verdict.name in new:
@@ -80,7 +89,7 @@ class Report:
         for verdict in verdicts:
             self._ladder(verdict, hints)
         if any(verdict.state == SOLVED for verdict in verdicts):
-            self._next([verdict for verdict in verdicts if verdict.state == TO_DO])
+            self._next([verdict for verdict in verdicts if verdict.state == TO_DO], others)
 
     def _welcome(self, first: Verdict) -> None:
         chapter = first.source.path.stem.removeprefix("ch")
@@ -147,10 +156,21 @@ class Report:
         if verdicts:
             self._paragraph(f"Also not right yet: {', '.join(verdict.name for verdict in verdicts)}.")
 
-    def _next(self, left: list[Verdict]) -> None:
+    def _not_begun(self, verdicts: list[Verdict]) -> None:
+        """What was chosen and is to do. Code below a `raise` may have been repaired already: nobody would know."""
+        for verdict in verdicts[:1]:
+            if verdict.source.given(verdict.name):
+                how = "the code below that line is not run. Take it out when you begin."
+            else:
+                how = "it is to do. Write your answer in its place."
+            self._paragraph(f"{verdict.name} ({self._place(verdict)}) begins with `raise NotImplementedError`: {how}")
+
+    def _next(self, left: list[Verdict], others: bool) -> None:
         if left:
             below = left[0].source.given(left[0].name) * " (take out its `raise NotImplementedError` when you begin)"
             self._paragraph(f"Next: {left[0].name} in {self._place(left[0])}{below}")
+        elif others:
+            self._paragraph(f"What is next? pytest {self._here(self.folder)}/")
         else:
             self.terminal.write_line("All solved.\n", green=True, bold=True)
 

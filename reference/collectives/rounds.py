@@ -207,9 +207,9 @@ def execute(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = N
 class RoundsRequest:
     """A collective under way: `Test()` advances it as far as it goes, `Wait()` to its end; then `result` is there.
 
-    Real MPI moves data inside MPI calls only: call `Test` now and then while you compute, or nothing overlaps. `Wait`
-    advances this collective alone: ranks with several under way wait for them in the same order, or with mpi.waitall,
-    which advances all of them.
+    Most MPI libraries move data inside MPI calls only: call `Test` now and then while you compute, or nothing overlaps.
+    `Wait` advances this collective alone: ranks with several under way wait for them in the same order, or with
+    mpi.waitall, which advances all of them.
     """
 
     made_of_messages = True  # to mpi.waitall, which advances such requests before it waits for single messages

@@ -120,7 +120,7 @@ def fat_tree(
     """Nodes in pods under one core: a pod has nodes_per_pod * nics / oversubscription cables to the core.
 
     The three alphas and betas hold inside a node, inside a pod, and across the core. With oversubscription 1 the tree
-    is full: it has as many cables above a pod as below (Leiserson 1985).
+    is full: it has as many cables above a pod as below (Al-Fares, Loukissas & Vahdat 2008).
     """
     cables = int(nodes_per_pod * nics / oversubscription)
     if cables < 1:

@@ -92,13 +92,25 @@ def test_code_to_complete_begins_with_taking_out_the_raise(course):
     assert "Hint: A blank is not filled in yet" in text
 
 
+def test_what_was_chosen_and_is_not_begun_is_told_where_to_begin(course):
+    _, text = pytest_says(course, "exercises/", "-k", "shift_right")
+    assert "begins with `raise NotImplementedError`: the code" in text and "Welcome" not in text
+    _, text = pytest_says(course, "exercises/", "-k", "ring_time")
+    assert "it is to do" in text
+
+
+def test_a_misspelt_exercise_is_asked_for(course):
+    _, text = pytest_says(course, "exercises/", "-k", "ring_tme")
+    assert "No exercise's name contains 'ring_tme'. Is one of these meant? ring_time" in text
+
+
 @pytest.mark.mpi
 def test_a_solution_passes_in_both_worlds_and_is_told_why(course):
     answer(course, f"solutions/{STUDENT}")
     status, text = pytest_says(course, "exercises/", "-k", "ring_reduce_scatter", "--mpi")
     assert status == 0
     assert "also on real MPI ranks" in text
-    assert "1 of 1" in text and "Follow block b" in text and "All solved." in text
+    assert "1 of 1" in text and "Follow block b" in text and "What is next? pytest exercises/" in text
 
 
 def test_exercises_go_along_with_other_tests(course):
