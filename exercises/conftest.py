@@ -12,18 +12,18 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from exercises.grading import Exercise
-from exercises.grading.grade import SOLVED, TO_DO, Verdict, grade
-from exercises.grading.report import Chapter, Report
+from exercises.grading.grade import SOLVED, TO_DO, WRONG, Verdict, grade
+from exercises.grading.report import Chapter, Report, Steps
 
 FOLDER = Path(__file__).parent
 NEEDED = "numpy mpi4py cloudpickle".split()
-REMEMBERED = "exercises/solved"
+REMEMBERED, HINTED = "exercises/solved", "exercises/hints"  # in pytest's cache
 REPORT, SEED, PASSED_OVER = pytest.StashKey[Report](), pytest.StashKey[int](), pytest.StashKey[list]()
 
 
 def pytest_addoption(parser):
     group = parser.getgroup("exercises", "Every Rank Counts")
-    group.addoption("--hints", action="store_true", help="show all hints of the exercises that are graded")
+    group.addoption("--hints", action="store_true", help="one more step of the ladder of hints with every call")
     group.addoption("--mpi", action="store_true", help="grade distributed exercises again on real MPI ranks")
     group.addoption("--seed", type=int, help="draw the inputs of an earlier run again")
 
@@ -137,8 +137,8 @@ def pytest_terminal_summary(terminalreporter, config):
             report.nothing(config.option.keyword, passed_over)
         return
     items = [item for item in terminalreporter._session.items if isinstance(item, ExerciseItem)]
-    hints = {item.name: item.exercise.hints for item in items} if config.getoption("hints", False) else {}
     solved = [verdict.name for _, verdict in report.verdicts if verdict.state == SOLVED]
+    hints = _steps(config, items) if config.getoption("hints", False) else {}
     new = _news(config, solved, alone=len(items) == 1)
     report.finish(hints, new, seed=config.stash[SEED], others=bool(passed_over))
 
@@ -163,6 +163,19 @@ def _news(config, solved: list[str], alone: bool) -> list[str]:
     before = cache.get(REMEMBERED, [])
     cache.set(REMEMBERED, sorted({*before, *solved}))
     return solved if alone else [name for name in solved if name not in before]
+
+
+def _steps(config, items) -> dict[str, Steps]:
+    """What --hints shows of the first exercise that is wrong, or else to do: one step more than the last time."""
+    unsolved = [item for state in (WRONG, TO_DO) for item in items if item.verdict and item.verdict.state == state]
+    cache = getattr(config, "cache", None)
+    for item in unsolved[:1]:
+        ladder, shown = item.exercise.hints, cache.get(HINTED, {}) if cache else {}
+        number = shown.get(item.name, 0) + 1 if cache else len(ladder)
+        if cache:
+            cache.set(HINTED, {**shown, item.name: number})
+        return {item.name: Steps(ladder[:number], len(ladder))}
+    return {}
 
 
 def _grader(arg: str) -> str:

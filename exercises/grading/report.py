@@ -33,6 +33,13 @@ class Chapter(NamedTuple):
         return student.read(self.path.parent / "solutions" / self.path.name).docstring(name)
 
 
+class Steps(NamedTuple):
+    """The steps of an exercise's ladder of hints that are to be shown, and how many it has."""
+
+    shown: Sequence[str]
+    all: int
+
+
 class Report:
     """Writes to pytest's terminal. `start`: the folder the student is in, to which paths are relative."""
 
@@ -67,11 +74,11 @@ class Report:
         near = difflib.get_close_matches(asked, names, n=3, cutoff=0.5) or names
         self._paragraph(f"No exercise's name contains {asked!r}. Is one of these meant? {', '.join(near)}")
 
-    def finish(self, hints: dict[str, Sequence[str]], new: Sequence[str], seed: int, others: bool = False) -> None:
+    def finish(self, hints: dict[str, Steps], new: Sequence[str], seed: int, others: bool = False) -> None:
         """After all chapters: what to do now, and why what was just solved works.
 
-        hints: the ladder of each exercise, if asked for; new: names of the exercises to explain; others: whether there
-        are exercises that this run did not grade.
+        hints: of the exercise that they are for, if asked for; new: names of the exercises to explain; others: whether
+        there are exercises that this run did not grade.
         """
         verdicts = [verdict for _, verdict in self.verdicts]
         wrong = [verdict for verdict in verdicts if verdict.state == WRONG]
@@ -109,8 +116,8 @@ class Report:
             self.terminal.write_line(where)
         self.terminal.write_line("")
         self._paragraph(
-            "Also: --hints shows more hints, -k NAME grades one exercise, --mpi tries it on real MPI ranks. The exit "
-            "status is 0 when everything is solved, and 1 until then."
+            "Also: --hints shows a hint, and one more with every call, -k NAME grades one exercise, --mpi tries it on "
+            "real MPI ranks. The exit status is 0 when everything is solved, and 1 until then."
         )
 
     def _wrong(self, verdict: Verdict, hints: dict, seed: int) -> None:
@@ -142,8 +149,11 @@ class Report:
             self.terminal.write_line("")
 
     def _ladder(self, verdict: Verdict, hints: dict) -> None:
-        for step, hint in enumerate(hints.get(verdict.name, ()), 1):
-            self._paragraph(f"{verdict.name}, step {step}: {hint}")
+        shown, number = hints.get(verdict.name, Steps((), 0))
+        for step, hint in enumerate(shown, 1):
+            self._paragraph(f"{verdict.name}, step {step} of {number}: {hint}")
+        if len(shown) < number:
+            self._paragraph("(The same command again shows the next step.)")
 
     def _why(self, chapter: Chapter, verdict: Verdict) -> None:
         why = chapter.why(verdict.name)
