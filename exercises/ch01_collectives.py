@@ -5,8 +5,9 @@ stands alone. Roughly: 1 predict (5 minutes each), 2 fill in (10), 3 write (20),
 
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Sendrecv`, `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays, as in mpi4py;
-`mpi.waitall(requests)` waits for nonblocking calls. A message of n bytes takes alpha + n beta seconds, on a link of its
-own; a rank sends one message and receives one at a time.
+`mpi.waitall(requests)` waits for nonblocking calls. `comm.Split(color, key)` returns a communicator for a part of the
+ranks: those that pass the same color become a group, numbered from 0 in the order of their keys. A message of n bytes
+takes alpha + n beta seconds, on a link of its own; a rank sends one message and receives one at a time.
 """
 
 import heapq
@@ -96,8 +97,9 @@ def hierarchical_time(nodes, per_node, n, inside, card, cards):
     Three phases, one after the other: a reduce-scatter in each node; an all-reduce across the nodes, of every rank's
     part with the ranks that hold the same part; an allgather in each node. All three are rings.
 
-    Try it: 256 machines of 8 ranks and 25 GB. NVLink is sold as 600 GB/s, which adds up both directions; the network
-    gives 200 GB/s to a machine, through 8 cards. And if there is a single card of 25 GB/s?
+    Try it: 256 machines of 8 ranks and 25 GB. NVLink is sold as 600 GB/s, which adds up both directions, so inside is
+    300e9; the network gives a machine 200 GB/s in each direction, through 8 cards of 25 GB/s. It takes 0.395 s, and
+    with a single card 2.138 s: the page has both.
     """
     raise NotImplementedError
 
@@ -105,8 +107,8 @@ def hierarchical_time(nodes, per_node, n, inside, card, cards):
 def follow_the_sum(P, messages):
     """Follow one element of an all-reduce on its way, and return (first, all_): two numbers of messages.
 
-    messages   list of (sender, receiver), in the order of time. In each, the sender passes on all it knows, and the
-               receiver adds it to what it knows already.
+    messages   list of (sender, receiver), in the order of time. A rank knows whose numbers it has; after a message the
+               receiver has those of both, and a number that comes a second time changes nothing.
     first      after how many messages some rank knows the sum of all P numbers for the first time
     all_       after how many messages every rank knows it. Either is None if that never comes to pass.
 
@@ -129,7 +131,7 @@ def ring_allgather(comm, block, lengths):
     lengths   the number of elements of every rank's block: lengths[comm.rank] == block.size. They may differ, or be 0.
 
     In each of P - 1 steps every rank sends one block to its right neighbour, rank (r + 1) % P, and receives one from
-    its left neighbour. Remove the first line below and fill in the four blanks `___`.
+    its left neighbour. An empty block is sent too. Remove the first line below and fill in the four blanks `___`.
     """
     raise NotImplementedError
     P, rank = comm.size, comm.rank
@@ -170,8 +172,8 @@ def ring_allreduce(comm, x):
     returns a new float64 array of n elements.
 
     First a reduce-scatter, then an allgather, with blocks as in ring_reduce_scatter: 2 (P - 1) messages from every
-    rank, each one block to the right neighbour, and 2 (P - 1) n elements from all ranks together. You may call your
-    functions from above. No collective calls.
+    rank, each one block to the right neighbour. All ranks together send 2 (P - 1) n elements; each about 2 n. You may
+    call your functions from above. No collective calls.
     """
     raise NotImplementedError
 
@@ -197,9 +199,10 @@ def recursive_doubling(comm, x):
     With P a power of two: in round k = 0, 1, ... each rank exchanges all that it has summed so far with the rank whose
     number differs in bit k (rank ^ 2**k), and both add. After log2(P) rounds everybody has the sum.
 
-    For any other P let C be the largest power of two below P. Before, each of the last P - C ranks sends its array to a
-    partner among the first C, which adds it; the C ranks carry out the rounds; then each partner sends the result back.
-    The time is at most that of log2(C) messages of x, plus 2 if P is no power of two. No collective calls.
+    For any P let C be the largest power of two that is not above P. If C < P, each of the last P - C ranks first sends
+    its array to a partner of its own among the first C, which adds it; the C ranks carry out the rounds; then each
+    partner sends the result back. The time is at most that of log2(C) messages of x, plus 2 if P is no power of two. No
+    collective calls.
     """
     raise NotImplementedError
 
@@ -221,12 +224,13 @@ def pairwise_alltoall(comm, x):
 
 
 def shift_right(comm, block):
-    """Return the left neighbour's block: every rank passes its own to the right, once round the ring.
+    """Return the left neighbour's block: every rank passes its own block one place to the right.
 
     block   one-dimensional float64 array of the same length on every rank. It must not be changed.
 
     This version "works on my machine", with small blocks. With large ones it hangs. Remove the first line, see it
-    fail, repair it. No collective calls; any number of ranks.
+    fail, repair it. One message from each rank, no collective calls; any number of ranks. The messages must not wait
+    for each other in a chain: the time of two messages, or three, is enough for every P.
     """
     raise NotImplementedError
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
@@ -243,8 +247,9 @@ def stop_together(comm, losses, limit):
     returns the first step after which the mean over ranks is below limit; len(losses) if that never happens. All ranks
             return the same.
 
-    Each rank trains on, and all average their losses after every step (here: Allreduce), until it is good enough. It
-    hangs as soon as the ranks' losses differ. Remove the first line and repair it.
+    Each rank trains on, and all average their losses after every step (here with Allreduce; for a single number
+    comm.allreduce is as good), until it is good enough. It hangs as soon as the ranks' losses differ. Remove the first
+    line and repair it.
     """
     raise NotImplementedError
     mean = np.empty(1)
@@ -263,7 +268,8 @@ def sum_of_my_row(comm, x, width):
     shorter. x is a one-dimensional float64 array of the same length on every rank; it must not be changed.
 
     Somebody made a group for each row, and still it hangs, or gives the sum over the wrong ranks. Remove the first
-    line and repair it. Each row sums independently of the others: use collective calls on the row's group.
+    line and repair it. Each row sums independently of the others, by collective calls on the row's group, with capital
+    letters (they move arrays as they are); no messages of your own.
     """
     raise NotImplementedError
     row = comm.Split(comm.rank // width, comm.rank)
@@ -294,7 +300,8 @@ def allreduce_together(comm, arrays):
 def ring_order(seconds):
     """Return an order of the ranks in which a ring takes as little time as possible: a list of P numbers.
 
-    seconds   [P, P] symmetric array: the seconds that a block takes between two ranks, 0 on the diagonal
+    seconds   [P, P] symmetric array: the seconds that a block takes between two ranks, 0 on the diagonal. It must not
+              be changed.
 
     Neighbours in the list are neighbours in the ring, and the last is the first one's. The sum of seconds over the P
     hops must be the least there is. The machine is built of levels: for any three ranks a, b, c, seconds[a, b] is at
@@ -314,6 +321,8 @@ def hierarchical_allreduce(comm, x, per_node):
     Inside a machine messages are quick, between machines they are slow, and each rank has a network card of its own.
     Reduce-scatter inside each machine, all-reduce across the machines each rank's part only, allgather inside.
     Between the machines all ranks together send 2 (N - 1) n elements for N machines, shared evenly among the cards.
+    What is sent inside counts as well, 2 (per_node - 1) n elements in each machine, and so does the time: all groups
+    work at once.
 
     You may call your functions from above, on groups that comm.Split(color, key) makes. No collective calls besides
     Split: the grader counts messages.
@@ -324,7 +333,8 @@ def hierarchical_allreduce(comm, x, per_node):
 def widest_path(bandwidth, a, b):
     """Return a path from a to b whose narrowest link is as wide as possible: a list of nodes, none of them twice.
 
-    bandwidth   [N, N] symmetric array: bytes per second of the link between two nodes, 0 where there is none
+    bandwidth   [N, N] symmetric array: bytes per second of the link between two nodes, 0 where there is none. It must
+                not be changed.
     a, b        nodes, different ones. There is a path. N is at most 64.
 
     A message that is cut into packets flows at the speed of the narrowest link of its way. So the shortest path, or

@@ -2,6 +2,7 @@
 that finds something wrong gives the hint."""
 
 import math
+from collections import Counter
 
 import numpy as np
 
@@ -25,12 +26,18 @@ def some_ring(P):
         P,
         P * 1000 * int(rng.integers(100, 1000)),
         1e-6 * int(rng.integers(2, 20)),
-        1e-9 / int(rng.integers(5, 100)),
+        1e-12 * int(rng.integers(10, 200)),
     )
+
+
+def lonely(P, n, alpha, beta):
+    """One rank that sends itself all it has, twice."""
+    return 2 * (alpha + n * beta) if P == 1 else math.nan
 
 
 ring_time = Exercise(
     cases=inputs.calls(
+        (4, 4_000_000, 1e-6, 1e-9),  # a first input that can be checked by hand
         some_ring(6),
         some_ring(3),
         (8, 350_000_000_000, 0.0, 1e-11),
@@ -50,8 +57,12 @@ ring_time = Exercise(
                 ),
                 (
                     lambda P, n, alpha, beta: 2 * n * beta + 2 * (P - 1) * alpha,
-                    "The latencies are right. The bytes are as if n were cut into P - 1 blocks; how many blocks are "
-                    "there, and how many of them does a rank send in one half?",
+                    "The latencies are right. The factor before n beta is not 2: that is as if n were cut into P - 1 "
+                    "blocks. How many blocks are there, and how many of them does a rank send in one half?",
+                ),
+                (
+                    lonely,
+                    "With one rank there is nobody to send to: how many messages is that?",
                 ),
                 (
                     lambda *ring: ring_seconds(*ring) / 2,
@@ -74,6 +85,14 @@ ring_time = Exercise(
                     lambda P, n, alpha, beta: ring_seconds(P, n, 0, beta),
                     "The bytes are right; where is alpha?",
                 ),
+                *[
+                    (
+                        lambda P, n, alpha, beta, paid=paid: ring_seconds(P, n, paid * alpha, 1 / beta),
+                        "You divide by beta. It is seconds per byte, one over the bandwidth: what do so many bytes "
+                        "take?",
+                    )
+                    for paid in (1, 0)
+                ],
                 *[
                     (
                         lambda P, n, alpha, beta, paid=paid: ring_seconds(P, n, 0, beta) + paid(P) * alpha,
@@ -146,9 +165,10 @@ seven_seconds = Exercise(
 
 bus_bandwidth = Exercise(
     cases=inputs.calls(
-        lambda rng: (4, int(rng.integers(1, 100)) * 1_000_000, float(rng.integers(10, 99)) / 1000),
+        (4, 1_000_000_000, 0.1),  # a first input that can be checked by hand
         (8, 350_000_000_000, 6.125),
-        lambda rng: (int(rng.integers(9, 99)), int(rng.integers(1, 10**9)), float(rng.uniform(0.1, 9))),
+        lambda rng: (5, int(rng.integers(1, 100)) * 1_000_000, int(rng.integers(10, 99)) / 1000),
+        lambda rng: (int(rng.integers(9, 99)), int(rng.integers(1, 10**9)), int(rng.integers(100, 9000)) / 1000),
         (2, 1000, 1e-4),
         (5, 0, 1e-5),
         names="P n seconds",
@@ -160,7 +180,12 @@ bus_bandwidth = Exercise(
                 (
                     lambda P, n, seconds: n / seconds,
                     "That is n / seconds, what benchmarks call algorithm bandwidth: the data's size over the time. How "
-                    "many bytes must a rank send to all-reduce n bytes?",
+                    "many bytes must a rank send to all-reduce n bytes? (If there is a // in your formula: it drops "
+                    "what is behind the point.)",
+                ),
+                (
+                    lambda P, n, seconds: 0,
+                    "0, for data that took time? // drops what is behind the point: (P - 1) // P is 0 for every P.",
                 ),
                 (
                     lambda P, n, seconds: 2 * n / seconds,
@@ -232,11 +257,12 @@ def share(P):
 
 
 def some_links(P):
-    return lambda rng: (P, 1e-6 * int(rng.integers(2, 20)), 1e-9 / int(rng.integers(5, 100)))
+    return lambda rng: (P, 1e-6 * int(rng.integers(2, 20)), 1e-12 * int(rng.integers(10, 200)))
 
 
 crossover = Exercise(
     cases=inputs.calls(
+        (8, 1e-6, 1e-9),  # a first input that can be checked by hand
         some_links(16),
         some_links(11),
         (2, 2e-6, 1e-11),
@@ -266,6 +292,38 @@ crossover = Exercise(
                     )
                     for size in (10_000_000, 10 * 2**20)
                 ],
+                *[
+                    (
+                        lambda *_, size=size: size,
+                        "A constant is right for one machine and one number of ranks at best. Which of P, alpha and "
+                        "beta must move the crossing up, and which down?",
+                    )
+                    for size in (1e4, 1e5, 1e6, 1e8, 2**10, 2**13, 2**16, 2**20)
+                ],
+                (
+                    lambda P, alpha, beta: alpha / beta,
+                    "That is alpha / beta, where the latency of a single message is as long as its bytes take. How "
+                    "many messages and how many bytes are in the ring, how many in the tree?",
+                ),
+                (
+                    lambda P, alpha, beta: P * alpha / beta,
+                    "That is P alpha / beta, where a ring's latencies are as long as its bytes take. And the tree?",
+                ),
+                (
+                    crossing(rounds, lambda P: rounds(P) / P, hops, share),
+                    "In your comparison a message of the tree has n / P bytes. Nothing is cut into blocks there: in "
+                    "every round a message has all n bytes.",
+                ),
+                (
+                    lambda P, alpha, beta: crossing(rounds, rounds, hops, share)(P, alpha, -beta),
+                    "The size is right and the sign is not: one of the two differences is the wrong way round. Which "
+                    "one starts later, and which one is steeper?",
+                ),
+                (
+                    lambda P, alpha, beta: 0 if P > 3 else math.nan,
+                    "0 says that the ring is never slower. At n = 0 only latencies are left: 2 (P - 1) of them in the "
+                    "ring, and in the tree? (A crossing below 0 comes from a sign, or from too few bytes in the tree.)",
+                ),
                 (
                     crossing(math.log2, math.log2, hops, share),
                     "P is no power of two here, so log2 P is no whole number. Can a tree have a part of a round?",
@@ -442,13 +500,26 @@ def other_ring(ranks):
     return lambda N, g, cards: (1 - 1 / ranks(N, g)) / (1 - 1 / N)
 
 
+def flat_ring(nodes, per_node, n, link, card, cards):
+    """One ring over all ranks, as quick as what all its bytes must pass through: which is that?"""
+    ranks = nodes * per_node
+    return [2 * (n - n / ranks) / speed for speed in (card, cards * card, cards * card / per_node, link)]
+
+
+def held_up_inside(nodes, per_node, n, link, card, cards):
+    """Across the machines a rank sends no faster than inside, or than its share of the cards."""
+    return three_phases()(nodes, per_node, n, link, min(card, link * per_node / cards), cards)
+
+
 hierarchical_time = Exercise(
     cases=inputs.calls(
+        (24, 10, 24_000_000_000, 200e9, 25e9, 4),  # a first input that can be checked by hand
         some_nodes(24, 6, 2),
         some_nodes(256, 8, 8),
         (256, 8, 25_600_000_000, 300e9, 25e9, 1),
         some_nodes(16, 4, 4),
         some_nodes(1, 8, 8),
+        (16, 4, 64_000_000, 10e9, 25e9, 4),  # slow inside
         some_nodes(9, 1, 1),
         (1, 1, 1000, 300e9, 25e9, 1),
         names="nodes per_node n inside card cards",
@@ -476,6 +547,47 @@ hierarchical_time = Exercise(
                     "Inside the machine it is half of what it should be. Either one of the two phases there is "
                     "missing, or `inside` was doubled, as the figure on the box is: it is for one direction already.",
                 ),
+                *[
+                    (
+                        three_phases(across=lambda N, g, cards, whole=whole: whole(g / cards) * cards / g),
+                        "You give each card a whole number of ranks, or each rank a whole number of cards. All cards "
+                        "are used evenly, also where per_node does not divide by cards: 10 ranks share 4 cards, so "
+                        "each has 0.4 of a card.",
+                    )
+                    for whole in (math.floor, math.ceil)
+                ],
+                (
+                    held_up_inside,
+                    "Here the links inside are slower than a rank's share of the cards, and that changes the phase "
+                    "across, too. What goes to other machines does not pass through the links inside.",
+                ),
+                (
+                    three_phases(inside=2),
+                    "Inside the machine it is twice what it should be. Either both phases there are a whole "
+                    "all-reduce, and each is only one half of it; or `inside` was halved: the argument is for one "
+                    "direction already.",
+                ),
+                (
+                    three_phases(inside=2, across=2),
+                    "Twice what it should be, in all phases. Were `inside` and `card` halved? The arguments are one "
+                    "direction already.",
+                ),
+                *[
+                    (
+                        lambda *machine, speed=speed: flat_ring(*machine)[speed],
+                        "That is one ring over all ranks, which knows nothing of machines. Here three phases follow "
+                        "each other: what does a rank still have to send after the first?",
+                    )
+                    for speed in range(4)
+                ],
+                *[
+                    (
+                        three_phases(inside=lambda N, g, cards: 7 / 8 / (1 - 1 / g), across=across),
+                        "The factor 7 / 8 belongs to 8 ranks a machine, 255 / 256 to 256 machines. Here there are "
+                        "others.",
+                    )
+                    for across in (1, lambda N, g, cards: 255 / 256 / (1 - 1 / N))
+                ],
                 (
                     three_phases(across=lambda N, g, cards: 1 / g),
                     "Every rank seems to have the whole machine's cards to itself. The machine's per_node ranks send "
@@ -570,6 +682,16 @@ def rounds_of(P, messages):
     return tuple(None if number is None else begun[number] for number in follow(P, messages))
 
 
+def looks_at_rank_0(P, messages):
+    """(first, all_) if only rank 0 is asked when somebody knows the sum."""
+    knows, first = [{rank} for rank in range(P)], None
+    for number, (sender, receiver) in enumerate(messages, 1):
+        knows[receiver] |= knows[sender]
+        if first is None and len(knows[0]) == P:
+            first = number
+    return first, follow(P, messages)[1]
+
+
 COUNTING = (lambda rank: 1, lambda mine, theirs, _: mine + theirs)
 FOLLOWED_WRONGLY = [
     (
@@ -581,6 +703,17 @@ FOLLOWED_WRONGLY = [
         lambda P, messages: follow(P, messages, *COUNTING, lambda known, P: known == P),
         "You count numbers that have come in, until there are P. What a rank knows already may come again: whose "
         "numbers does it know?",
+    ),
+    (
+        lambda P, messages: follow(
+            P, messages, lambda rank: Counter([rank]), COUNTING[1], lambda known, P: list(known.values()) == [1] * P
+        ),
+        "A number that comes a second time seems to be added again, and then a sum that was complete no longer is. "
+        "A receiver adds only what it does not have: whose numbers does it have?",
+    ),
+    (
+        lambda P, messages: (P - 1, 2 * (P - 1)),
+        "That is P - 1 and 2 (P - 1), the least there can be. How many it really takes is for the list to say.",
     ),
     (
         lambda P, messages: follow(P, messages, learn=lambda mine, theirs, _: theirs),
@@ -606,6 +739,10 @@ FOLLOWED_WRONGLY = [
     (
         lambda P, messages: tuple(None if number is None else len(messages) for number in follow(P, messages)),
         "It is so after the last message, too. When is it so for the first time?",
+    ),
+    (
+        looks_at_rank_0,
+        "`first` is when rank 0 knows the sum. Asked for is when any rank does: which one is it here?",
     ),
 ]
 
@@ -644,7 +781,8 @@ def by_chance(P, number):
 
 follow_the_sum = Exercise(
     cases=inputs.calls(
-        some_names(3, (0, 1), (1, 0), (0, 1), (2, 1), (1, 0), (1, 2), (2, 0)),
+        # here every mistake of FOLLOWED_WRONGLY gives something else (found by trying lists)
+        some_names(4, (1, 0), (0, 1), (2, 1), (0, 3), (2, 3), (3, 1), (1, 0), (3, 2), (0, 1)),
         some_names(4, (0, 1), (2, 3), (3, 1), (1, 3), (1, 0), (3, 2)),  # up a tree and down again
         some_names(4, (0, 1), (1, 2), (2, 3), (3, 0), (0, 1), (1, 2)),  # around a ring, twice
         some_names(4, (0, 1), (1, 0), (2, 3), (3, 2), (0, 2), (2, 0), (1, 3), (3, 1)),  # recursive doubling
@@ -690,6 +828,8 @@ def passing_on(case, sent, want):
     """The hint for a wrong number of messages in a ring of P - 1 steps that only passes blocks on."""
     if sent > want:
         return "After P - 1 steps every block has come past every rank. Which of your steps is not needed?"
+    if 0 in case.arguments[0][1]:
+        return "Some blocks are empty here. They are sent too, so that every rank counts the same steps."
     return "A block must come past every rank. How many steps to the right is that, from where it starts?"
 
 
@@ -697,6 +837,29 @@ def others_bytes(case, rank):
     """Every block but the right neighbour's, which comes past last and is at home there."""
     lengths = case.arguments[0][1]
     return 8 * (sum(lengths) - lengths[right(case, rank)])
+
+
+def in_order_of_arrival(seen):
+    """Whether every rank has its own block first, then its left neighbour's, and so on."""
+    P, held = seen.case.ranks, [block for block, _ in seen.case.arguments]
+    came = [np.concatenate([held[(rank - step) % P] for step in range(P)]) for rank in range(P)]
+    return all(map(np.array_equal, came, seen.answer.results))
+
+
+def nothing_there(seen):
+    """The hint for a place into which no block came."""
+    blocks = [piece.rank for piece in seen.there if piece]
+    if seen.want.rank == seen.rank:
+        return (
+            "Your own block was overwritten. In the first step, is the own block the one that leaves or the one that "
+            "arrives?"
+        )
+    if set(blocks) == {seen.rank, (seen.rank - 1) % seen.case.ranks}:
+        return (
+            "Your own block and your left neighbour's are there, and no others. Does every rank send its own block "
+            "every time? Whose does its right neighbour lack in the second step?"
+        )
+    return ""
 
 
 ring_allgather = Distributed(
@@ -716,9 +879,14 @@ ring_allgather = Distributed(
             "the block of rank {rank}",
             slips=[
                 (
+                    in_order_of_arrival,
+                    "All blocks are there, in the order in which they came: the own one, the left neighbour's, and so "
+                    "on. Where does the block of rank q belong, whenever it comes?",
+                ),
+                (
                     lambda seen: seen.there.count(copies.Piece((seen.rank - 1) % seen.case.ranks)) > 1,
-                    "Your left neighbour has sent you the same block again. In the first step it sends its own; what "
-                    "has it got by the second step that you have not?",
+                    "Your left neighbour has sent you the same block again: each rank sends its own every time. What "
+                    "has it got by the second step that its right neighbour lacks?",
                 ),
                 (
                     lambda seen: abs(seen.found.rank - seen.want.rank) == 1,
@@ -726,6 +894,7 @@ ring_allgather = Distributed(
                     "neighbour send in the first step? So which entry of `blocks` is that to you?",
                 ),
             ],
+            nothing=nothing_there,
             otherwise="What is received into blocks[q] must be the block of rank q. Write down for three ranks, step "
             "by step, what the left neighbour sends, and compare with where you receive it.",
         ),
@@ -857,6 +1026,19 @@ def two_halves(case, sent, want):
     )
 
 
+def lengths_from_afar(case, answer):
+    """No call tells the lengths of blocks, which every rank can work out."""
+    for rank, calls in enumerate(answer.calls):
+        gathers = [name for name in calls if name.lower() == "allgather"]
+        if gathers and any(checks.kind(name) == "message" for name in calls):
+            return Finding(
+                f"rank {rank} called comm.{gathers[0]}, besides messages of its own.",
+                "Is that for the lengths of the blocks? Each rank can work them out from n and P, which it knows: "
+                "nobody need be asked.",
+            )
+    return None
+
+
 ring_allreduce = Distributed(
     cases=inputs.vectors(ranks=(3, 2, 5, 1)),
     checks=[
@@ -869,6 +1051,7 @@ ring_allreduce = Distributed(
         ),
         checks.unchanged,
         checks.new_array,
+        lengths_from_afar,
         checks.point_to_point,
         checks.receivers(right, "right neighbour"),
         checks.bytes_together(
@@ -888,6 +1071,15 @@ ring_allreduce = Distributed(
                     lambda case: (case.ranks - 1) * 8 * elements(case),
                     "That is one half. After a reduce-scatter each rank has one complete block; an allgather shows all "
                     "blocks to everybody.",
+                ),
+                (
+                    lambda case: (2 * (case.ranks - 1) - 1) * 8 * elements(case),
+                    "That is one step less than 2 (P - 1). In the last step of the first half a block gets its last "
+                    "part; in the last step of the second half it comes to the last rank.",
+                ),
+                (
+                    lambda case: (2 * (case.ranks - 1) + 1) * 8 * elements(case),
+                    "That is one step more than 2 (P - 1). Which of your steps brings nobody anything new?",
                 ),
             ],
             otherwise="In each step all n elements are on their way, one block on each link, and there are 2 (P - 1) "
@@ -945,6 +1137,33 @@ def beyond_the_last(case):
     if case.arguments[0][1] == 0:
         return "With 5 ranks, three rounds could reach 8: some have no partner in the last round."
     return "A number that is counted from the root must be turned back into a rank before you send to it, with % P."
+
+
+def only_with_this_root(case):
+    """The hint for a deadlock that root 0 did not bring about; "" for others."""
+    if case.arguments[0][1] == 0:
+        return ""
+    return (
+        "With root 0 it worked. If you count from the root, `dest` and `source` must be ranks again, each of them: "
+        "number m counted from the root is which rank?"
+    )
+
+
+def no_partner(case):
+    """The hint for a broadcast that waits for a rank that is through."""
+    P = case.ranks
+    if P & (P - 1) == 0:
+        return ROUND_BY_ROUND
+    return (
+        f"With {P} ranks the last round is not full: not every rank that has x has somebody to send it to. Is there a "
+        "number me + distance at all? (% P makes a rank of it, one that has x already.)"
+    )
+
+
+ROUND_BY_ROUND = (
+    "In each round a rank sends, receives, or does nothing. List who does which, round by round: is there, for each "
+    "one that sends, one that receives from it in that round?"
+)
 
 
 def late_tree(case, answer):
@@ -1021,10 +1240,13 @@ binomial_broadcast = Distributed(
     ],
     endings={
         "nvalid rank": beyond_the_last,
+        "Deadlock": only_with_this_root,
+        "returned already": no_partner,
         "for a message from rank": "Somebody waits there for a rank that does not send to it now. To whom does that "
         "one send instead: to a rank that is receiving, and never to itself?",
-        "what no rank is going to do": "In each round a rank sends, receives, or does nothing. List who does which, "
-        "round by round: is there, for each one that sends, one that receives from it in that round?",
+        "what no rank is going to do": ROUND_BY_ROUND,
+        "is in a send to a rank that is not receiving": "A rank that sends waits until its message is received. To "
+        "whom is this one sent: to itself, or to a rank that has x already? How many rounds does your loop make?",
     },
     hints=[
         "Take root 0 and 8 ranks, and write down for each round who has x before it and who receives it. Which rule "
@@ -1053,6 +1275,17 @@ def late_doubling(case, answer):
         )
     if all(to == {(rank + 1) % P} for rank, to in enumerate(partners)):
         return "That is a ring: what rank 0 knows takes P - 1 steps to its left neighbour. Send further in each round."
+    if P & (P - 1) == 0 and all(answer.sent[rank] and partners[rank] == {rank - P // 2} for rank in range(P // 2, P)):
+        return (
+            f"{P} is a power of two, so C is {P}, and there is nothing to fold. Here the last {P // 2} ranks hand in "
+            "their arrays and wait."
+        )
+    least, rounds = min(map(len, answer.sent)), P.bit_length() - 1
+    if P & (P - 1) == 0 and least > rounds:
+        return (
+            f"These are too many rounds: every rank sends at least {least} messages one after the other, and log2(P) = "
+            f"{rounds} are enough. Each costs a latency, also if it is short. Exchange all of x in each."
+        )
     if P & (P - 1) == 0:
         return (
             "Some ranks are idle in some rounds, or wait to be told the result. In each round every rank has a "
@@ -1073,11 +1306,32 @@ def lone(place, weights):
 
 def no_such_partner(case):
     """The hint for an exchange with a rank that does not exist."""
-    if case.ranks & (case.ranks - 1) == 0:
-        return "A partner's number differs from the rank's own in one bit only. Print the partners of each round."
+    P = case.ranks
+    if P & (P - 1) == 0:
+        return (
+            "A partner's number differs from the rank's own in one bit only, and there are log2(P) rounds. Print the "
+            "partners of each. (In Python 2 ^ k is xor; the power is 2**k.)"
+        )
+    core = 2 ** (P.bit_length() - 1)
     return (
-        "With this number of ranks, rank ^ 2**k is no rank for some. What do the ranks from C on do before and after "
-        "the rounds, and what do the first C?"
+        f"With {P} ranks, rank ^ 2**k is no rank for some. C is {core} here, the largest power of two that is not "
+        f"above {P}: only the first C exchange with rank ^ 2**k. What do the others do, before and after?"
+    )
+
+
+def unheard(place, weights):
+    """The hint for a sum without the parts of some ranks."""
+    core = 2 ** (place.case.ranks.bit_length() - 1)
+    missing = [rank for rank in place.group if not weights[rank].any()]
+    seen = f"The part of rank {', '.join(map(str, missing))} is missing. "
+    if min(missing) >= core:
+        return seen + (
+            f"Ranks from C = {core} on hand in their part before the rounds, so that it travels along in all of them. "
+            "When does it come in here?"
+        )
+    return seen + (
+        "After round k a rank should know the sum of 2**(k+1) ranks: list, for each round, whose parts are in what you "
+        "send."
     )
 
 
@@ -1093,8 +1347,7 @@ recursive_doubling = Distributed(
             whole=True,
             advice={
                 "own": lone,
-                "missing": "The part of rank {missing} is missing. After round k a rank should know the sum of "
-                "2**(k+1) ranks: list, for each round, whose parts are in what you send.",
+                "missing": unheard,
                 "single": "This is one rank's part alone: what arrives must meet what you have, not replace it.",
                 "weights": "Each rank's part belongs into the sum once. Whose partner in one round has already had "
                 "some of the same parts? (In round k the partner's number differs in bit k: 1, 2, 4, ...)",
@@ -1125,6 +1378,11 @@ BEYOND = (
 
 def late_exchange(case, answer):
     """The hint for an all-to-all that takes too long."""
+    if all(set(calls) <= {"Send", "Ssend", "Recv"} for calls in answer.calls):
+        return (
+            "Each rank does one thing at a time: it sends, or it receives. It can do both at once, which saves half of "
+            "the time at least: which call does?"
+        )
     first = [sent[0][0] for sent in answer.sent if sent]
     crowded = max(first, key=first.count)
     if first.count(crowded) == case.ranks - 1:
@@ -1138,10 +1396,36 @@ def late_exchange(case, answer):
     )
 
 
+def straight(case, answer):
+    """Every rank sends one message to each other rank."""
+    for rank, sent in enumerate(answer.sent):
+        to = [to for to, _ in sent]
+        others = [other for other in range(case.ranks) if other != rank]
+        if sorted(to) != others:
+            often = max(set(to), key=to.count)
+            left_out = ", ".join(map(str, sorted(set(others) - set(to))))
+            return Finding(
+                f"rank {rank} sent {checks.count(to.count(often), 'message')} to rank {often}, and none to {left_out}.",
+                "Passed on from neighbour to neighbour, a row comes past ranks that have no use for it: all that is "
+                "sent more often than once takes time. Each row goes straight to its rank.",
+            )
+    return None
+
+
+def nothing_sent(case, answer, rank):
+    """The hint for a result of a wrong shape."""
+    if any(answer.sent):
+        return checks.SHAPE
+    return (
+        "Nothing was sent at all, so nothing in this array comes from another rank. x[q] is what this rank has for "
+        "rank q; what do the others have for it?"
+    )
+
+
 pairwise_alltoall = Distributed(
     cases=inputs.arrays((4, (4, 20)), (5, (5, 6)), (3, (3, 10)), (2, (2, 7)), (8, (8, 3)), (1, (1, 9)), (3, (3, 0))),
     checks=[
-        checks.arrays(whole),
+        checks.arrays(whole, hint=nothing_sent),
         checks.unchanged,
         checks.new_array,
         checks.point_to_point,
@@ -1175,6 +1459,7 @@ pairwise_alltoall = Distributed(
                 "One message to each other rank: the own row is copied, and nothing is passed on for others."
             ),
         ),
+        straight,
         checks.bytes_sent(
             lambda case, rank: 8 * (case.ranks - 1) * case.arguments[rank][0].shape[1],
             "the pairwise exchange",
@@ -1195,6 +1480,8 @@ pairwise_alltoall = Distributed(
     endings={
         "nvalid rank": BEYOND,
         "IndexError": BEYOND,
+        "not contiguous": "A column of an array does not lie in one piece in memory, so it cannot be sent as it is. A "
+        "row does, and rows are what is asked for: row q of x is for rank q.",
     },
     hints=[
         "Take three ranks and P - 1 = 2 steps. In each step every rank sends one row and receives one. Who can send to "
@@ -1218,6 +1505,50 @@ def waits_for_itself(case):
     ) * (case.ranks == 1)
 
 
+def every_rank_sends(case):
+    """The hint for a deadlock of several ranks in Send: what is wrong, without the calls that repair it."""
+    return (
+        "Every rank waits in Send until its right neighbour receives, and the right neighbour waits in Send as well: "
+        "nobody comes to the line after it. (With small messages MPI may let Send return before; it need not.)"
+    ) * (case.ranks > 1)
+
+
+def one_to_the_right(case, answer):
+    """Every rank sends one message, to its right neighbour; one rank alone need not send any."""
+    for rank, sent in enumerate(answer.sent):
+        partners, neighbour = [to for to, _ in sent], right(case, rank)
+        if case.ranks > 1 and partners != [neighbour]:
+            return Finding(
+                f"rank {rank} sent {checks.count(len(sent), 'message')}"
+                + f", to rank {', '.join(map(str, sorted(set(partners))))}" * bool(sent)
+                + f"; one to its right neighbour, rank {neighbour}, is enough.",
+                not_one_to_the_right(case, answer),
+            )
+    return None
+
+
+def not_one_to_the_right(case, answer):
+    """Recognise what else was sent."""
+    P, partners = case.ranks, [[to for to, _ in sent] for sent in answer.sent]
+    if not any(partners):
+        return "Nothing was sent, so nobody can have the left neighbour's block."
+    if all(to == [(rank - 1) % P] for rank, to in enumerate(partners)):
+        return "The blocks went to the left. From which side should they come?"
+    if all(set(to) == {right(case, rank)} for rank, to in enumerate(partners)):
+        laps = "a full lap less one: " * all(len(to) == P - 1 for to in partners)
+        return (
+            f"The blocks went on and on, {laps}rank {P - 1}'s should end on rank 0, its right neighbour. How many "
+            "places is that?"
+        )
+    return "Who needs a rank's block? Only its right neighbour: to any other it need not be sent."
+
+
+def two_turns(case):
+    """Even ranks send first and odd ones receive first: two turns, for an odd number of ranks three."""
+    turns = 0 if case.ranks == 1 else 2 + case.ranks % 2
+    return turns * (ALPHA + elements(case) * 8 * BETA)
+
+
 shift_right = Distributed(
     cases=inputs.arrays((3, 40), (4, 10), (2, 7), (5, 6), (1, 8), (3, 0)),
     checks=[
@@ -1225,14 +1556,11 @@ shift_right = Distributed(
         checks.kept("block"),
         checks.own_memory("block"),
         checks.point_to_point,
+        one_to_the_right,
         copies.copies(
             lambda case, rank: [copies.Piece((rank - 1) % case.ranks)],
             "the block of rank {rank}",
             slips=[
-                (
-                    lambda seen: seen.found.rank == right(seen.case, seen.rank),
-                    "The blocks went to the left. From which side should they come?",
-                ),
                 (
                     lambda seen: seen.found.rank == seen.rank,
                     "That is its own block. What it receives should be returned, in memory of its own.",
@@ -1240,8 +1568,19 @@ shift_right = Distributed(
             ],
             otherwise="Every block moves by one rank. Who is it that this rank receives from?",
         ),
+        checks.no_later_than(
+            two_turns,
+            "with neighbours in pairs it",
+            "It no longer hangs, and the messages go one after the other, along a chain: the rank at its end waits for "
+            "all the others, so the time grows with P. How many of the messages could be on their way at once?",
+        ),
     ],
-    endings={"Deadlock": waits_for_itself},
+    endings={
+        "send(": "comm.send, with a small letter, pickles its object, and waits as Send does: no rank comes to the "
+        "line after it. The calls with a capital letter, which send an array as it is, are the ones to repair.",
+        "is in a send to a rank": every_rank_sends,
+        "Deadlock": waits_for_itself,
+    },
     hints=[
         "Which call does every rank stand in when it hangs? What would have to happen before that call may return, and "
         "can it happen?",
@@ -1255,7 +1594,7 @@ shift_right = Distributed(
 
 
 def trainings(rng):
-    """Losses that fall, with different rules for stopping coming to different steps.
+    """Losses that fall, with different rules for stopping coming to different steps, in the first case all of them.
 
     The mean is below the limit from step `after` on, rank 0 three steps earlier, rank 2 four, rank 1 two steps later.
     Losses are multiples of 1/64, so sums are exact.
@@ -1271,11 +1610,25 @@ def trainings(rng):
         (2, 0, 1, ""),
     ):
         good_from = np.array([after] if P == 1 else [after - 3, after + 2, after - 4, *rng.integers(1, 9, P)][:P])
-        losses = np.array([training(rng, good_from, step, after) for step in range(1, steps + 1)]).reshape(steps, P)
+        losses = draw_losses(rng, good_from, steps, after)
+        while not what and P == 3 and over_all_steps(losses.T, 0.0) in (after, after + 2, steps):
+            losses = draw_losses(rng, good_from, steps, after)
         if "equal" in what:
             losses[after - 2, 1] -= losses[after - 2].sum()
         label = f"{checks.count(P, 'rank')}, {checks.count(steps, 'step')}{what}"
         yield Case(label, tuple((row, 16.0) for row in losses.T + 16))
+
+
+def draw_losses(rng, good_from, steps, after):
+    """How far all ranks' losses are above the limit, as an array [steps, ranks]."""
+    return np.array([training(rng, good_from, step, after) for step in range(1, steps + 1)]).reshape(-1, good_from.size)
+
+
+def over_all_steps(losses, limit):
+    """The step that a mean over all ranks and all steps so far decides."""
+    means = losses.mean(axis=0)
+    below = np.cumsum(means) / np.arange(1, means.size + 1) < limit
+    return int(np.argmax(below)) + 1 if below.any() else means.size
 
 
 def training(rng, good_from, step, after):
@@ -1299,6 +1652,15 @@ OTHER_RULES = [  # what somebody may decide on instead of the mean: (the value, 
     (np.min, np.less, "That is the step after which one rank's loss is below the limit. The others count as well."),
     (np.mean, np.less_equal, "Below the limit: a mean that equals it is not good enough yet."),
     (lambda losses: losses[0], np.less, "That is when rank 0's own loss is below the limit: the others have no say."),
+    *[
+        (
+            lambda losses, size=size: losses.sum() / size,
+            np.less,
+            "Is the sum of the losses divided by the same number, however many ranks there are? comm.size knows how "
+            "many.",
+        )
+        for size in (2, 3, 4, 8)
+    ],
 ]
 
 
@@ -1319,6 +1681,8 @@ def right_step(case, answer):
             "it returned None.", "What if the loop comes to its end, because the mean was never below limit?"
         )
     seen = f"all ranks returned {got}; the mean is below the limit after step {want} of {case.arguments[0][0].size}."
+    if got == over_all_steps(np.array([arguments[0] for arguments in case.arguments]), case.arguments[0][1]):
+        return Finding(seen, "That is a mean over the steps so far as well. After each step its own losses count.")
     for value, below, hint in OTHER_RULES:
         if got == first_step(case, value, below):
             return Finding(seen, hint)
@@ -1328,19 +1692,19 @@ def right_step(case, answer):
 
 
 def one_mean_a_step(case, answer):
-    """Each collective that is used is called once a step, until the end."""
+    """Each collective that is used is called once a step, until the end. For one number comm.allreduce is as good."""
     steps = first_step(case, np.mean)
     for rank, calls in enumerate(answer.calls):
         for name, count in calls.items():
             if checks.kind(name) == "collective" and (count != steps or name.lower().endswith("barrier")):
                 return Finding(
                     f"rank {rank} called {name} {checks.count(count, 'time')}, in {checks.count(steps, 'step')}.",
-                    too_often(name, count, steps),
+                    too_often(name, count, steps, case.arguments[rank][0].size),
                 )
     return None
 
 
-def too_often(name, count, steps):
+def too_often(name, count, steps, all_steps):
     """The hint for a collective that was not called once a step."""
     if name.lower().endswith("barrier"):
         return (
@@ -1352,13 +1716,23 @@ def too_often(name, count, steps):
             "One call for all steps means that everybody has trained to the end before they ask whether to stop. The "
             "loss after step 2 is not known yet when step 1 is judged."
         )
-    return "One mean a step is enough, and none after the last step: each costs everybody a latency."
+    if count == all_steps > steps:
+        return (
+            f"All {all_steps} steps were trained, although the mean was below the limit after step {steps}: nobody "
+            "left the loop. When all know that it is good enough, all return."
+        )
+    return (
+        f"One mean a step is enough, and none after the one that decides: {checks.count(steps, 'call')} in all. Each "
+        "costs everybody a latency."
+    )
 
 
 stop_together = Distributed(
     cases=trainings,
     checks=[right_step, one_mean_a_step],
     endings={
+        "arrier in group": "A barrier does not help: the ranks that have left do not come to it, either. What made "
+        "them leave before the others?",
         "returned already": "A collective call must be made by all ranks or by none. One has left the loop and the "
         "others have not: what did it look at, and what do the others look at?",
         "CollectiveMismatch": "Different ranks are in different calls. A rank that leaves cannot make up for it with "
@@ -1394,6 +1768,52 @@ def inside_the_row(case, answer):
     return None
 
 
+def by_collectives(case, answer):
+    """Ranks of a row use its collective calls for arrays, and no messages of their own."""
+    for rank, calls in enumerate(answer.calls):
+        for name in sorted(calls):
+            if checks.kind(name) == "message":
+                return Finding(
+                    f"rank {rank} called {name}.",
+                    "Messages between two ranks can do it, one by one. The library's collective calls do it in fewer "
+                    "steps, and a row's group has them all: which one gives every rank the sum?",
+                )
+            if checks.kind(name) != "other" and name.islower():
+                return Finding(
+                    f"rank {rank} called {name}, with a small letter.",
+                    f"{name} pickles the array: more bytes, and copies. The call with a capital letter sends the "
+                    "memory of the array as it is.",
+                )
+    return None
+
+
+def reduced_to_one(case, answer):
+    """A Reduce and nothing else leaves the sum on one rank of the row."""
+    for rank, calls in enumerate(answer.calls):
+        used = [name for name in calls.elements() if checks.kind(name) == "collective"]
+        if used == ["Reduce"] and len(members_of_row(case, rank)) > 1:
+            return Finding(
+                f"rank {rank} called Reduce once, and no other collective but Split.",
+                "Reduce gives the sum to one rank alone, the root. The arrays of the others stay as they were; who is "
+                "to have the sum here?",
+            )
+    return None
+
+
+def everybody_alone(case, answer):
+    """Groups of one rank each: no message anywhere, although collectives were called."""
+    first = members_of_row(case, 0)
+    silent = answer.seconds is not None and not any(answer.sent)  # what MPI's own collectives send cannot be seen
+    called = all(any(checks.kind(name) == "collective" for name in calls) for calls in answer.calls)
+    if len(first) == 1 or not (silent and called and elements(case)):
+        return None
+    return Finding(
+        f"rank 0 heard nothing from the others of its row, {', '.join(map(str, first[1:]))}: no message was sent.",
+        "Every rank got a colour of its own, so every group has one rank. Split takes a colour, which the ranks of a "
+        "group share, and a key, which orders them.",
+    )
+
+
 def alone_in_the_row(place, weights):
     """The hint for a rank that ends with its own part alone."""
     if place.rank == place.group[0]:
@@ -1413,6 +1833,9 @@ sum_of_my_row = Distributed(
         checks.arrays(whole),
         checks.unchanged,
         checks.new_array,
+        by_collectives,
+        reduced_to_one,
+        everybody_alone,
         sums.sum_over_ranks(
             sums.in_one_piece,
             whole=True,
@@ -1432,6 +1855,8 @@ sum_of_my_row = Distributed(
     endings={
         " Split in group": "Split is a collective call on the whole communicator: all its ranks must make it, also "
         "those that will be alone in their group.",
+        "Invalid root": "In a group, ranks count from 0 again: rank 2 of all may be rank 0 of its row, and `root` is a "
+        "rank of the group.",
         "has not": LEFT_OUT,
         "have not": LEFT_OUT,
     },
@@ -1468,8 +1893,19 @@ def gradients(rng):
 
 
 def one_allreduce(case, answer):
-    """Every rank calls Allreduce once and no other collective."""
+    """Every rank calls Allreduce once, and nothing else that takes messages."""
     for rank, calls in enumerate(answer.calls):
+        by_hand = sorted(name for name in calls if checks.kind(name) == "message")
+        if by_hand or "Split" in calls:
+            name = (by_hand or ["Split"])[0]
+            return Finding(
+                f"rank {rank} called comm.{name} {checks.count(calls[name], 'time')}, and Allreduce "
+                f"{checks.count(calls['Allreduce'], 'time')}.",
+                "Everything that is sent besides that call pays a latency, too: all the sums should come out of it."
+                if calls["Allreduce"]
+                else "Here the library's own call is wanted, comm.Allreduce, once for all the arrays. It sends the "
+                "messages itself, and chooses how.",
+            )
         for name in sorted(set(calls) - {"Allreduce"}):
             if checks.kind(name) != "other" and name.islower():
                 return Finding(
@@ -1500,6 +1936,11 @@ def calls_hint(calls, arrays):
         return (
             "One latency for each array. A sum over ranks does not care where an element stands: could all arrays be "
             "summed as one?"
+        )
+    if calls == 2:
+        return (
+            "Two latencies. If one call is there to agree on a length: the shapes are the same on every rank, so each "
+            "can add the sizes up itself. If each is for some of the arrays: once they are flat, they are all alike."
         )
     return "Arrays of one shape together is a beginning. What do arrays of different shapes have in common in memory?"
 
@@ -1582,6 +2023,8 @@ allreduce_together = Distributed(
         "dimension. Which call makes any array flat?",
         "inhomogeneous": "np.array makes tables, and these arrays have different shapes. Flat ones can be joined into "
         "one.",
+        "cannot reshape": "A piece is not as long as its array. np.split wants the places where to cut: they follow "
+        "from the sizes, and are not the sizes.",
         "only integer scalar": "Allreduce takes one array of numbers, not a list of arrays. Make one of them all.",
         "number of dimensions": "np.concatenate joins along one dimension, and these arrays have different ones. Which "
         "call makes any array flat?",
@@ -1596,6 +2039,17 @@ allreduce_together = Distributed(
 )
 
 
+def too_many_orders(case):
+    """The hint for a search that takes too long; "" on a machine so small that everything can be tried."""
+    P = len(case.arguments[0][0])
+    if P <= 8:
+        return ""
+    return (
+        f"With {P} ranks there are {float(math.factorial(P - 1) // 2):.1e} different rings: there is no time to try "
+        "all orders. What does a ring that wastes no hop do, once it has entered a machine?"
+    )
+
+
 ring_order = Exercise(
     cases=networks.machines(
         lambda rng: networks.machine(rng, 2, 2, 2),
@@ -1605,7 +2059,8 @@ ring_order = Exercise(
         lambda rng: networks.machine(rng, 5),
         lambda rng: networks.machine(rng, 2, 4, 2, 4),
     ),
-    checks=[networks.shortest_ring],
+    checks=[checks.kept("seconds"), networks.shortest_ring],
+    endings={"cpu": too_many_orders},
     hints=[
         "Draw two machines with two ranks each. How often must a ring go from one machine to the other, at least? "
         "And with three machines?",
@@ -1651,10 +2106,31 @@ def bytes_between(case, answer):
     worst = int(np.argmax(sent))
     if sent[worst] <= most:
         return None
+    seen = f"rank {worst} sent {sent[worst]:,} of the {want:,} bytes that went from machine to machine."
+    if 0 in sent:
+        return Finding(
+            seen,
+            f"The number of bytes is right, but {checks.count(sent.count(0), 'card')} of {case.ranks} "
+            "sent nothing. Each rank should carry a part across.",
+        )
     return Finding(
-        f"rank {worst} sent {sent[worst]:,} of the {want:,} bytes that went from machine to machine.",
-        f"The number of bytes is right, but {checks.count(sent.count(0), 'card')} of {case.ranks} "
-        "sent nothing. Each rank should carry a part across.",
+        f"{seen[:-1]}; shared evenly, a rank sends {want // case.ranks:,}.",
+        "The number of bytes is right, and every card is in use, but not evenly, and all wait for the one that has "
+        "most to send. Which all-reduce lets every rank send equally much, also on 3 machines?",
+    )
+
+
+def bytes_inside(case, answer):
+    """Inside the machines all ranks together send 2 (g - 1) n elements a machine."""
+    (N, g), n = machines(case), elements(case)
+    sent = sum(map(sum, ([nbytes for _, nbytes in messages] for messages in answer.sent))) - sum(between(case, answer))
+    want = 2 * N * (g - 1) * n * 8
+    if sent <= want:
+        return None
+    return Finding(
+        f"{sent:,} bytes were sent inside the machines; a reduce-scatter and an allgather take {want:,}.",
+        "Nothing waits, but too much is sent inside. When a part goes across, who else in its machine needs to know "
+        "it? After the reduce-scatter nobody: the whole is put together at the end, once.",
     )
 
 
@@ -1670,6 +2146,12 @@ def between_hint(case, answer, sent, want):
         return (
             f"Every rank sent all of x across, so the same sums were made {g} times. After the reduce-scatter inside a "
             "machine each rank has one part: that is all it should take across."
+        )
+    N, _ = machines(case)
+    if sent * 2 == want * N:
+        return (
+            f"Each part went whole from every machine to each of the {N - 1} others, and all of them added the same "
+            "numbers. That is an allgather; between machines an all-reduce is wanted, which sends less."
         )
     return (
         "Between machines only ranks should talk that hold the same part: one rank of each machine. Which colour do "
@@ -1695,6 +2177,18 @@ def parts_missing(place, weights):
     if missing == others:
         return seen + "Those are all the ranks of other machines. Which phase brings the machines together?"
     return seen + "Before anything goes across, what should a rank know of the others in its machine?"
+
+
+def group_of_another_size(case):
+    """The hint for a part that does not fit its place; "" where it may be the parts that differ by one element."""
+    (N, g), n = machines(case), elements(case)
+    if n % g:
+        return ""
+    return (
+        f"All parts are equally long here, {n // g} of {n} elements. So look at the groups: print the sizes of yours. "
+        f"A machine has {checks.count(g, 'rank')}, and {N} hold the same part. (Split takes the color first, then the "
+        "key.) If they are right: into how many parts does your code cut x?"
+    )
 
 
 hierarchical_allreduce = Distributed(
@@ -1738,6 +2232,7 @@ hierarchical_allreduce = Distributed(
             },
         ),
         bytes_between,
+        bytes_inside,
         checks.no_later_than(
             phases,
             "three phases of rings, with time to spare,",
@@ -1745,6 +2240,7 @@ hierarchical_allreduce = Distributed(
             "and all ranks in each.",
         ),
     ],
+    endings={"could not broadcast": group_of_another_size},
     hints=[
         "Number 2 machines of 2 ranks: 0 1 | 2 3. After a reduce-scatter in each machine, which parts do ranks 0 and 2 "
         "hold, and which ranks 1 and 3? Who must therefore talk to whom?",
@@ -1756,6 +2252,11 @@ hierarchical_allreduce = Distributed(
 )
 
 
+NEVER_REACHED = (
+    "Your code looks for the way to a node that it never reached. With what width does a itself begin, before there is "
+    "any link? If it is 0, every min(width, link) stays 0, and no way is ever better."
+)
+
 widest_path = Exercise(
     cases=networks.networks(
         lambda rng: networks.network(rng, networks.TRAPS, 0, 1),
@@ -1765,7 +2266,13 @@ widest_path = Exercise(
         *(lambda rng, N=N: networks.random_network(rng, N, density=0.4) for N in (6, 9, 20, 64)),
         lambda rng: networks.random_network(rng, 16, density=0.5, fastest=4),
     ),
-    checks=[networks.widest_path],
+    checks=[checks.kept("bandwidth"), networks.widest_path],
+    endings={
+        "cpu": "There is no time to try all paths. Of those that lead to the same node, which is the only one worth "
+        "going on with? (If it is the way back from b that does not end: print it. Does it go round in a circle?)",
+        "KeyError": NEVER_REACHED,
+        "NoneType": NEVER_REACHED,
+    },
     hints=[
         "Take two paths by hand. What number of each would you write down to tell which is the wider? How does that "
         "number change when one more link is put at the end?",

@@ -64,11 +64,11 @@ def kept(name: str) -> Check:
             for (place, was), (_, now) in zip(_arrays_in(name, before), _arrays_in(name, after)):
                 if not np.array_equal(was, now):
                     where = np.flatnonzero(np.ravel(was != now))
+                    on = f" on rank {rank}" * (case.ranks > 1)
                     return Finding(
-                        f"{place} on rank {rank} was changed: {where.size} of its {was.size} elements, the first at "
-                        f"{where[0]}.",
-                        f"The caller still needs {name}. Slices of an array (so also what np.array_split returns) are "
-                        f"views: who writes into one writes into {name}.",
+                        f"{place}{on} was changed: {where.size} of its {was.size} elements, the first at {where[0]}.",
+                        f"The caller still needs its {name}: work on a copy. (Slices of an array, so also what "
+                        f"np.array_split returns, are views: who writes into one writes into {name}.)",
                     )
         return None
 
@@ -139,7 +139,12 @@ def receivers(neighbour: PerRank, name: str) -> Check:
 def _stranger_hint(P: int, partners: Sequence[set[int]], name: str) -> str:
     """Recognise the usual other patterns."""
     hubs = [hub for hub in range(P) if all(partners[rank] <= {hub} for rank in range(P) if rank != hub)]
-    if hubs and P > 2:
+    if hubs and P == 3:  # every tree on three ranks looks like this
+        return (
+            f"Everything passes through rank {hubs[0]} here, and the link between the other two is idle. In a ring "
+            f"each rank sends to its {name} only, in every step: then all links work."
+        )
+    if hubs and P > 3:
         return (
             f"Everything passes through rank {hubs[0]}: it receives {P - 1} messages while the other links are idle, "
             "and that gets worse with every rank. In the ring all links work in every step."
@@ -276,13 +281,15 @@ def _equal(one: float, other: float) -> bool:
 
 @functools.cache
 def kind(call: str) -> str:
-    """Whether a name of the API is a collective call, an object call, or neither."""
+    """Whether a name of the API is a "collective", an "object" call, another "message" between two, or "other"."""
     from reference import mpi  # here: collecting the exercises should not wait for it
 
     collectives = mpi.API["collectives"].split()
     if call in (*collectives, *map(str.lower, collectives), *mpi.API["nonblocking collectives"].split()):
         return "collective"
-    return "object" if call in mpi.API["objects"].split() else "other"
+    if call in mpi.API["objects"].split():
+        return "object"
+    return "message" if call in mpi.API["point to point"].split() else "other"
 
 
 def _arrays_in(name: str, arguments: tuple) -> list[tuple[str, np.ndarray]]:
@@ -300,5 +307,5 @@ def _short(value) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number of things in words: "1 message", "2,000 bytes"."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    """A number of things in words: "1 message", "2,000 bytes"; NumPy's numbers will do, too."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

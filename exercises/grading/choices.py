@@ -28,7 +28,7 @@ def statements(right: str, among: str, why: Mapping[str, str]) -> Check:
         wrong = [letter for letter in among if (letter in chosen) != (letter in right)]
         if not wrong:
             return None
-        seen = f'"{got}": {len(among) - len(wrong)} of the {len(among)} statements are judged rightly.'
+        seen = f'"{got}": {_of(len(among) - len(wrong), len(among), "statements")} judged rightly.'
         return Finding(seen, why[wrong[0]])
 
     return check
@@ -66,7 +66,8 @@ def situations(
         if not wrong:
             return None
         letter, name = wrong[0], got[wrong[0]]
-        seen = f'{len(right) - len(wrong)} of the {len(right)} situations are right; {letter} is no case for "{name}".'
+        so_far = _of(len(right) - len(wrong), len(right), "situations")
+        seen = f'{so_far} right; {letter} is no case for "{name}".'
         return Finding(seen, why.get((letter, name), otherwise[name]))
 
     return check
@@ -94,6 +95,11 @@ def _misspelt(letter: str, got: Any, names: Sequence[str]) -> Finding:
     near = difflib.get_close_matches(str(got).lower(), names, n=1, cutoff=0.7)
     guess = f'Is "{near[0]}" meant? ' if near else ""
     return Finding(f"{letter}: {got!r} is none of the names.", f"{guess}The names are {', '.join(names)}.")
+
+
+def _of(some: int, of: int, things: str) -> str:
+    """How many of them, with its verb: "1 of the 9 situations is"."""
+    return f"{some} of the {of} {things} {'is' if some == 1 else 'are'}"
 
 
 def _type(value: Any) -> str:

@@ -28,7 +28,7 @@ class Seen(NamedTuple):
     answer: Answer
     rank: int
     want: Piece
-    found: Piece
+    found: Piece | None
     there: list[Piece | None]
 
 
@@ -48,6 +48,7 @@ def copies(
     otherwise: str,
     pieces: Callable[[np.ndarray], list[np.ndarray]] = lambda held: [held],
     result: Callable[[Answer, int], np.ndarray] = lambda answer, rank: answer.results[rank],
+    nothing: Callable[[Seen], str] = lambda seen: "",
 ) -> Check:
     """The result of a rank holds the pieces places(case, rank), one after the other.
 
@@ -56,6 +57,7 @@ def copies(
     otherwise  the hint if another piece than the right one was found, and no slip fits
     pieces     cuts what a rank holds (the function's first argument) into pieces
     result     where a rank's result is; the returned array unless told
+    nothing    the hint where no piece of anybody's stands (seen.found is None), or "" for the usual ones
     """
 
     def check(case: Case, answer: Answer) -> Finding | None:
@@ -81,7 +83,8 @@ def copies(
             what = f"{name.format(**seen.found._asdict())}"
             return Finding(f"rank {seen.rank} has {what} {belongs}", next(hints, otherwise))
         what = "nothing but zeros" if not got.any() else f"numbers that no rank holds ({got[0]:.6g}, ...)"
-        return Finding(f"rank {seen.rank} has {what} {belongs}", OWN if seen.want.rank == seen.rank else NOTHING)
+        hint = nothing(seen) or (OWN if seen.want.rank == seen.rank else NOTHING)
+        return Finding(f"rank {seen.rank} has {what} {belongs}", hint)
 
     return check
 

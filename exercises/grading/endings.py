@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import re
 import signal
+import traceback
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from . import stacks
@@ -38,6 +40,8 @@ RAISED = {  # the name of an exception, or what its text says
     "the result, np.empty_like(x) for one, and pass after the first.",
     "no mpirun": "Your code is not at fault. It has passed on the virtual cluster; --mpi needs MPI in addition.",
     "NotImplementedError": "The function is not finished, or it uses what this course leaves out.",
+    "not contiguous": "What is sent or received must lie in one piece in memory: a row of an array does, a column or a "
+    "transposed array does not. (np.ascontiguousarray makes a copy that does.)",
     "IndexError": "An index went past the end. P things are numbered from 0 to P - 1; what comes after the last one?",
     "nvalid rank": "Ranks are numbered from 0 to P - 1. Which neighbours does the last rank have, and which the first?",
     "UnboundLocalError": "A name is used before it is bound. A loop may have nothing to do at all: P - 1 steps with "
@@ -63,6 +67,13 @@ UNFINISHED = {
     "RankDied": "Does the code call os._exit, or crash in a library?",
 }
 FEW = 3  # ranks
+
+ALONE = (  # for a function that runs on no ranks, when its computing took too long
+    "Either a loop never ends, or there are too many possibilities to try for an input of this size. Which condition "
+    "ends the loop? How does the number of its rounds grow with the size?"
+)
+
+GRADER_FAILED = "the grader itself failed"
 
 TAMPERED = Finding(
     "what came back is not an answer: parts of the grader itself were changed while your code ran.",
@@ -107,13 +118,29 @@ def describe(error: BaseException, path: str) -> dict[str, Any]:
     }
 
 
-def explain(ending: Ending, file: str, hints: Mapping[str, str]) -> Finding | None:
-    """Say how the run of `file` ended; None if it came to its end. `hints`: those of the exercise, which come first."""
+def grader_failed(error: Exception) -> Finding:
+    """What a student is told when a check of ours raises an exception; the tests of the graders do not let it pass."""
+    *_, last = traceback.extract_tb(error.__traceback__)
+    return Finding(
+        f"{GRADER_FAILED}: {type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno}).",
+        "That is a mistake of the course, whether your answer is right or not. Please report it: this message, your "
+        "function, and the seed below.",
+    )
+
+
+def explain(ending: Ending, file: str, hints: Mapping[str, str], distributed: bool = True) -> Finding | None:
+    """Say how the run of `file` ended; None if it came to its end.
+
+    hints: those of the exercise, which come first; distributed: whether the function ran on ranks.
+    """
+    if ending.kind in LIMITS:
+        return _limit(ending, file, hints, distributed)
     if ending.kind == "raised" and isinstance(ending.value, dict):
         found = _raised(ending, file)
-        return found._replace(hint=next((hints[sign] for sign in hints if _is(sign, ending.value)), found.hint))
+        own = (hint for sign, hint in hints.items() if sign not in LIMITS and _is(sign, ending.value))
+        return found._replace(hint=next(own, found.hint))
     explanations = {"done": lambda *_: None, "raised": lambda *_: TAMPERED, "signal": _signal, "exit": _exit}
-    return explanations.get(ending.kind, _limit)(ending, file)
+    return explanations[ending.kind](ending, file)
 
 
 def _raised(ending: Ending, file: str) -> Finding:
@@ -127,7 +154,9 @@ def _raised(ending: Ending, file: str) -> Finding:
 
 
 def _is(sign: str, told: dict) -> bool:
-    """Whether an exception, as described, has this name or says this."""
+    """Whether an exception, as described, has this name or says this; "send(": whether a rank waits in that call."""
+    if sign.endswith("("):
+        return any(call.startswith(sign) for _, state, call, _ in told["roll_call"] if state == "waiting")
     return sign in told["types"] or sign in told["text"]
 
 
@@ -161,11 +190,16 @@ LIMITS = {  # which limit: with its amount, without, and the hint
 }
 
 
-def _limit(ending: Ending, file: str) -> Finding:
+def _limit(ending: Ending, file: str, hints: Mapping[str, str], distributed: bool) -> Finding:
     amount, lines = ending.value or (0, {})
     known, unknown, hint = LIMITS[ending.kind]
-    places = _by_rank(lines, file) or _places(ending.lines, file)
-    return Finding("\n".join([known.format(amount) if amount else unknown, *places]), hint)
+    if not distributed:
+        hint = ALONE if ending.kind == "cpu" else hint
+        places = _places(lines.values() or ending.lines, file)
+    else:
+        places = _by_rank(lines, file) or _places(ending.lines, file)
+    seen = "\n".join([known.format(amount) if amount else unknown, *places])
+    return Finding(seen, hints.get(ending.kind, hint))
 
 
 def _signal(ending: Ending, file: str) -> Finding:

@@ -59,7 +59,8 @@ class Exercise:
 
     `hints` is the ladder that --hints shows, from a nudge to nearly everything; at least two steps. `endings` are hints
     for runs that end without an answer, where this exercise knows better than endings.py: {the name of the exception or
-    what its text says: the hint, or a function of the case that gives it, or ""}.
+    what its text says, "send(" for a call in which a rank waits, or the limit that was met ("cpu", "wall", "memory"):
+    the hint, or a function of the case that gives it, or ""}. The first that fits is told.
     """
 
     cases: Callable[[Any], Iterable[Case]]

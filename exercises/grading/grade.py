@@ -16,6 +16,10 @@ from .sandbox import Ending, Limits, run
 TO_DO, WRONG, SOLVED = "to do", "not right yet", "solved"
 
 
+class GraderFailed(Exception):
+    """A check raised an exception, which is its __cause__: a mistake of the grader, never of the student."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The grade of one exercise, and what there is to say about it."""
@@ -34,6 +38,11 @@ class Verdict:
         """Where to look in the student's file."""
         return self.source.trouble[0] if self.source.trouble else self.source.line(self.name)
 
+    @property
+    def grader_failed(self) -> bool:
+        """Whether there is a mistake in the grader; no test of a grader may let that pass."""
+        return self.finding is not None and self.finding.seen.startswith(endings.GRADER_FAILED)
+
 
 def grade(
     exercise: Exercise, name: str, path: Path, seed: int, world: str = "virtual", limits: Limits | None = None
@@ -48,7 +57,10 @@ def grade(
     cases = draw(exercise, name, seed)
     with closing(_answers(exercise, name, source, cases, world, limits or Limits())) as answers:
         for passed, (case, (got, printed)) in enumerate(zip([*cases, None], answers)):
-            finding = _judge(exercise, case, got, path)
+            try:
+                finding = _judge(exercise, case, got, path)
+            except GraderFailed as failed:
+                finding = endings.grader_failed(failed.__cause__)
             if finding is not None:
                 label = case.label if case else ""
                 return Verdict(WRONG, source, name, finding, label, passed, printed, world)
@@ -59,7 +71,7 @@ def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits
     """The files among `paths` whose function `name` passes: for many small variations of an answer that is trusted.
 
     They are tried and judged in one child, because starting one takes longer than most of them. One that breaks the
-    child is graded alone, and a new child goes on behind it.
+    child is graded alone, and a new child goes on behind it. Raises GraderFailed if a check raises an exception.
     """
     cases, passed, left = draw(exercise, name, seed), [], list(paths)
 
@@ -67,6 +79,8 @@ def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits
         try:
             played = (_play(exercise, name, str(path), case, "virtual", limits) for case in cases)
             return all(_judge(exercise, case, got, path) is None for case, got in zip(cases, played))
+        except GraderFailed:
+            raise
         except Exception:
             return False
 
@@ -79,8 +93,12 @@ def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits
         known = verdicts(left)
         passed += [path for path, good in zip(left, known) if good]
         left = left[len(known) :]
-        if left and grade(exercise, name, left.pop(0), seed, limits=limits).state == SOLVED:
-            raise RuntimeError("a file that broke the child passes when it is alone")
+        if left:
+            alone = grade(exercise, name, left.pop(0), seed, limits=limits)
+            if alone.grader_failed:
+                raise GraderFailed(alone.finding.seen)
+            if alone.state == SOLVED:
+                raise RuntimeError("a file that broke the child passes when it is alone")
     return passed
 
 
@@ -137,11 +155,22 @@ def _judge(exercise: Exercise, case: Case | None, got: Any, path: Path) -> Findi
     from .play import answer
 
     if isinstance(got, Ending):
-        own = {sign: hint(case) if callable(hint) else hint for sign, hint in exercise.endings.items() if case}
-        return endings.explain(got, path.name, {sign: hint for sign, hint in own.items() if hint})
+        return endings.explain(got, path.name, _own_hints(exercise, case), exercise.distributed)
     try:
         got = answer(got, case)
     except Exception:  # whatever a changed grader may send
         return endings.TAMPERED
     findings = (check(case, got) for check in exercise.checks)
-    return next((finding for finding in findings if finding is not None), None)
+    try:
+        return next((finding for finding in findings if finding is not None), None)
+    except Exception as error:
+        raise GraderFailed from error
+
+
+def _own_hints(exercise: Exercise, case: Case | None) -> dict[str, str]:
+    """What this exercise says of runs that end without an answer, for the case at which one ended."""
+    try:
+        own = {sign: hint(case) if callable(hint) else hint for sign, hint in exercise.endings.items() if case}
+    except Exception as error:
+        raise GraderFailed from error
+    return {sign: hint for sign, hint in own.items() if hint}

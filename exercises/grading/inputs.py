@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -80,9 +81,19 @@ def label(P: int, n: int) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A number or a short list as one can type it."""
-    text = f"{value:.10g}" if isinstance(value, float) else repr(value)
+    """A number or a short list as one can read and type it."""
+    if isinstance(value, float):
+        return _engineering(value)
+    text = f"{value:_}" if isinstance(value, int) else repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _engineering(value: float) -> str:
+    """Very large and very small numbers in billions, millionths, ...: 2e-6, 300e9."""
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:.10g}"
+    exponent = 3 * math.floor(round(math.log10(abs(value)), 9) / 3)
+    return f"{value / 10.0**exponent:.10g}e{exponent}"
 
 
 def _divisible(rng, P: int) -> int:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from .checks import count
 from .exercise import Answer, Case, Finding
 
 STEP = 1e-3  # seconds on a machine are whole numbers of these, so that a matrix of them is easy to read
-LEGIBLE = 8  # ranks of the largest machine whose matrix is printed
+LEGIBLE = 8  # ranks of the largest machine whose matrix is printed, and nodes of the longest path
 Close = 1e-9  # relative, as in checks.py
 
 # Rings on machines that are built of levels --------------------------------------------------------------------------
@@ -55,9 +56,7 @@ def machines(*draws: Callable[[np.random.Generator], np.ndarray]) -> Callable[[n
     def cases(rng: np.random.Generator) -> Iterator[Case]:
         for draw in draws:
             seconds = draw(rng)
-            P = len(seconds)
-            shown = f", seconds =\n{np.array2string(seconds, prefix='')}" if P <= LEGIBLE else ""
-            yield Case(f"{P} rank{'s' * (P > 1)}{shown}", ((seconds,),))
+            yield Case(count(len(seconds), "rank"), ((seconds,),))
 
     return cases
 
@@ -94,6 +93,8 @@ def shortest_ring(case: Case, answer: Answer) -> Finding | None:
     if mine <= least * (1 + Close):
         return None
     seen = f"the hops of your ring add up to {mine:.6g} s; a ring of {least:.6g} s exists."
+    if len(seconds) <= LEGIBLE:
+        seen += f"\n\nseconds =\n{np.array2string(seconds)}\n\nyour ring: {order}"
     return Finding(seen, _ring_hint(seconds, order, least))
 
 
@@ -110,7 +111,7 @@ def _no_order(got: Any, order: list[int] | None, P: int) -> Finding:
     missing = sorted(set(range(P)) - set(order))
     if missing:
         often = max(set(order), key=order.count) if order else None
-        also = f", and rank {often} is there {order.count(often)} times" if often is not None else ""
+        also = f", and rank {often} is there {count(order.count(often), 'time')}" * (order.count(often) > 1)
         return Finding(
             f"rank {missing[0]} is not in the list{also}.", "Every rank has one place in the ring. Who is still free?"
         )
@@ -163,9 +164,10 @@ WAYS = {  # from node 0 to node 1, and the speeds of their links: each is the be
     (0, 2, 3, 4, 1): (10, 10, 10, 10),  # the widest
     (0, 5, 6, 1): (9, 9, 9),  # the least sum of 1 / bandwidth
     (0, 7, 1): (4, 4),  # the fewest links
-    (0, 8, 9, 1): (1, 1, 1),  # the least sum of bandwidths
+    (0, 8, 9, 1): (2, 2, 2),  # the least sum of bandwidths
     (0, 10, 11, 1): (50, 3, 3),  # the widest link first
-    (0, 12, 13, 1): (2, 60, 2),  # the widest link of all
+    (0, 12, 13, 1): (3, 60, 3),  # the widest link of all
+    (0, 14, 15, 1): (1, 9, 9),  # the narrowest link first
 }
 TRAPS = {link: speed for way, speeds in WAYS.items() for link, speed in zip(pairwise(way), speeds)}
 
@@ -232,7 +234,8 @@ def widest_path(case: Case, answer: Answer) -> Finding | None:
     if width >= best:
         return None
     seen = (
-        f"the narrowest link of {path} has {width / GB:g} GB/s; on another path every link has {best / GB:g} or more."
+        f"the narrowest link of {_listed(path)} has {width / GB:g} GB/s; on another path every link has "
+        f"{best / GB:g} or more."
     )
     return Finding(seen, _path_hint(bandwidth, path))
 
@@ -241,22 +244,34 @@ def _no_path(path: list[int], bandwidth: np.ndarray, a: int, b: int) -> Finding 
     """What keeps a list of numbers from being a path from a to b, if anything does."""
     if path[:1] + path[-1:] == [b, a]:
         return Finding(
-            f"the list {path} leads from {b} to {a}.", "It should begin with a. Did you collect it from the end?"
+            f"the list {_listed(path)} leads from {b} to {a}.",
+            "It should begin with a. Did you collect it from the end?",
+        )
+    if len(set(path)) < len(path):
+        often = max(path, key=path.count)
+        return Finding(
+            f"the list {_listed(path)} visits node {often} {count(path.count(often), 'time')}.",
+            "A path that comes back to a node can be cut short. If yours was followed from node to node, it went round "
+            "in a circle: when is a new way to a node better than the one that is known?",
         )
     if path[:1] != [a] or path[-1:] != [b]:
-        return Finding(f"the list {path} does not lead from {a} to {b}.", "Both ends belong to the path.")
+        return Finding(f"the list {_listed(path)} does not lead from {a} to {b}.", "Both ends belong to the path.")
     strange = [node for node in path if not 0 <= node < len(bandwidth)]
     if strange:
         return Finding(f"there is no node {strange[0]}.", f"The nodes are numbered from 0 to {len(bandwidth) - 1}.")
     for one, other in pairwise(path):
         if not bandwidth[one, other]:
             return Finding(
-                f"the list {path} goes from {one} to {other}, and there is no link.",
+                f"the list {_listed(path)} goes from {one} to {other}, and there is no link.",
                 "A bandwidth of 0 is no link. When a better way to a node is found, where does it come from?",
             )
-    if len(set(path)) < len(path):
-        return Finding(f"the list {path} visits a node twice.", "A path that comes back to a node can be cut short.")
     return None
+
+
+def _listed(path: list[int]) -> str:
+    """A path as a list; a long one is cut short."""
+    shown = str(path[:LEGIBLE])
+    return shown if len(path) <= LEGIBLE else f"{shown[:-1]}, ...] ({len(path)} nodes)"
 
 
 def _path_hint(bandwidth: np.ndarray, path: list[int]) -> str:
@@ -293,6 +308,11 @@ def _path_hint(bandwidth: np.ndarray, path: list[int]) -> str:
         return (
             "At every node yours takes the widest link that goes on. A wide link can lead to where all others are "
             "narrow: keep the other ways open until it is sure that none is wider."
+        )
+    if min(speeds) == bandwidth[links].min():
+        return (
+            f"Yours has the narrowest link of all, {min(speeds) / GB:g} GB/s: the way that is continued next was the "
+            "narrowest one known. Which one does your heap, or your min, give out first?"
         )
     return (
         "Write down for every node how wide the best way to it is, as far as you know. When may that number change, "

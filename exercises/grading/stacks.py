@@ -9,6 +9,7 @@ import traceback
 from types import TracebackType
 
 Line = tuple[int, str, str]  # line number, name of the function, source text
+# A frame may be at an instruction that belongs to no line; such a frame is passed over.
 
 _DUMP = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+),? in (?P<function>.*)$', re.MULTILINE)
 
@@ -16,7 +17,7 @@ _DUMP = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+),? in (?P<functio
 def of_traceback(trace: TracebackType | None, path: str) -> list[Line]:
     """The lines of `path` that an exception passed through, the innermost last."""
     frames = traceback.extract_tb(trace)
-    return [(frame.lineno, frame.name, frame.line or "") for frame in frames if frame.filename == path]
+    return [(frame.lineno, frame.name, frame.line or "") for frame in frames if frame.filename == path and frame.lineno]
 
 
 def of_threads(path: str) -> dict[int, Line]:
@@ -26,7 +27,7 @@ def of_threads(path: str) -> dict[int, Line]:
         inner = None
         while frame is not None:
             code = frame.f_code
-            if inner is None and code.co_filename == path:
+            if inner is None and code.co_filename == path and frame.f_lineno is not None:
                 inner = frame.f_lineno, code.co_name, linecache.getline(path, frame.f_lineno).strip()
             if inner is not None and code.co_name == "on_one_rank":  # play.py: whose frame knows the rank
                 lines[frame.f_locals["rank"]] = inner

@@ -106,7 +106,7 @@ def recipe(got: np.ndarray, pieces: list[list[np.ndarray]]) -> np.ndarray | None
         return None
     weights = np.zeros((len(pieces), len(pieces[0])))
     weights[tuple(zip(*fitting))] = np.round(solution, 6)
-    return weights
+    return weights if weights.any() else None  # memory that was never written may hold numbers close to 0
 
 
 def formula(weights: np.ndarray) -> str:

@@ -275,7 +275,8 @@ def shift_right(comm, block):
     neither waits for the other, with one rank as well: a message to oneself.
 
     Other good repairs: Isend, Recv, then wait; or even ranks send first and odd ones receive first, which takes a third
-    turn when P is odd, and with one rank there is nobody to receive. A program is right only if it is right with
+    turn when P is odd, and with one rank there is nobody to receive. If only rank 0 sends first, nothing hangs either,
+    but then the messages form a chain, P of them one after the other. A program is right only if it is right with
     synchronous sends. To test for that, write Ssend for Send, as the virtual cluster does. Follow-up: does a line
     without the link from the last rank to the first deadlock, too?
     """
@@ -293,9 +294,10 @@ def stop_together(comm, losses, limit):
     The rule behind it: what decides about a collective call must itself come from a collective call (or be the same by
     construction, as a step count is). Early stopping, skipping a step because a gradient is infinite, a data loader
     that runs dry on one rank: all the same mistake, and the same cure. On GPUs it shows as a time-out of NCCL minutes
-    later, on the ranks that did nothing wrong. Follow-up: must the mean be the same to the last bit on all ranks? Yes,
-    and of its all-reduce MPI promises that. What if each rank gathered the losses and added them up itself, its own
-    first?
+    later, on the ranks that did nothing wrong. For one number mpi4py's comm.allreduce(loss) does as well: it pickles
+    the number, which costs microseconds; for arrays that would be a waste. Follow-up: must the mean be the same to the
+    last bit on all ranks? Yes, and of its all-reduce MPI promises that. What if each rank gathered the losses and added
+    them up itself, its own first?
     """
     mean = np.empty(1)
     for step, loss in enumerate(losses, 1):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exercises.grading import Answer, Case, checks, copies, sums
+from exercises.grading import Answer, Case, checks, choices, copies, inputs, sums
 
 LEFT = copies.copies(
     lambda case, rank: [copies.Piece((rank - 1) % case.ranks)],
@@ -62,6 +62,32 @@ def test_a_copy_in_another_place_is_told_by_its_number():
     assert found == ("rank 1 has row 1 of rank 1 where row 1 of rank 0 belongs.", "twice the same")
     found = ROWS(case, answer(case, [np.array([[9, 9], [10, 11]]), right[1]]))
     assert found.hint == copies.OWN
+
+
+@pytest.mark.parametrize(
+    "number, text",
+    [(1, "1 card"), (0, "0 cards"), (1200, "1,200 cards"), (np.int64(1), "1 card"), (np.int64(2), "2 cards")],
+)
+def test_a_number_of_any_kind_is_counted(number, text):
+    assert checks.count(number, "card") == text
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(300e9, "300e9"), (123e-12, "123e-12"), (2e-6, "2e-6"), (1e-9, "1e-9"), (0.1, "0.1"), (0.0, "0"), (6.125, "6.125")]
+    + [(25_600_000_000, "25_600_000_000"), (8, "8"), ([(0, 1)], "[(0, 1)]")],
+)
+def test_inputs_are_shown_as_one_can_read_and_type_them(value, text):
+    (case,) = inputs.calls((value,), names="n")(np.random.default_rng(0))
+    assert case.label == f"n = {text}"
+    assert eval(text) == value
+
+
+@pytest.mark.parametrize("right, text", [(1, "1 of the 2 situations is right"), (0, "0 of the 2 situations are right")])
+def test_one_situation_is_right_and_two_are(right, text):
+    check = choices.situations({"A": "gather", "B": "reduce"}, ("gather", "reduce"), {}, {"gather": "", "reduce": ""})
+    names = {"A": "gather", "B": "gather"} if right else {"A": "reduce", "B": "gather"}
+    assert check(Case("", ((),)), Answer([names], [()], [])).seen.startswith(text)
 
 
 def test_arrays_in_a_list_are_kept_as_well():

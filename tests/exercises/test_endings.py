@@ -5,8 +5,8 @@ from textwrap import indent
 import numpy as np
 import pytest
 
-from exercises.grading import Case, Distributed, Exercise, Finding
-from exercises.grading.grade import SOLVED, WRONG, grade
+from exercises.grading import Case, Distributed, Exercise, Finding, stacks
+from exercises.grading.grade import SOLVED, WRONG, GraderFailed, accepted, grade
 from exercises.grading.sandbox import Limits
 
 LIMITS = Limits(wall=20, cpu=0.5, memory=1 << 28)
@@ -77,6 +77,74 @@ def test_one_that_waits_is_ended_by_the_clock(tmp_path):
     verdict = graded(tmp_path, "time.sleep(99)", limits=Limits(wall=0.5))
     assert "line 5: time.sleep(99)" in verdict.finding.seen
     assert "It waits" in verdict.finding.hint
+
+
+def test_the_call_in_which_a_rank_waits_may_have_a_hint_of_its_own(tmp_path):
+    exercise = Distributed(lambda rng: [TWO_RANKS], [], [], endings={"send(": "small", "Deadlock": "any"})
+    assert graded(tmp_path, "comm.send(1, dest=1 - comm.rank)", exercise).finding.hint == "small"
+    assert graded(tmp_path, "comm.Ssend(x, dest=1 - comm.rank)", exercise).finding.hint == "any"
+
+
+def test_a_function_that_runs_alone_is_not_told_of_ranks(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text("def answer(n):\n    while True:\n        pass\n")
+    own_hint = {"cpu": lambda case: f"no time for {case.label}"}
+    for own, hint in ({}, "too many possibilities"), (own_hint, "no time for 7"):
+        exercise = Exercise(lambda rng: [Case("7", ((7,),))], [], [], endings=own)
+        verdict = grade(exercise, "answer", path, seed=0, limits=LIMITS)
+        assert hint in verdict.finding.hint
+        assert "rank" not in "".join(verdict.finding)
+        assert "\n  answer.py, line " in verdict.finding.seen
+
+
+def test_the_name_of_a_limit_is_not_looked_for_in_exceptions(tmp_path):
+    exercise = Distributed(lambda rng: [TWO_RANKS], [], [], endings={"cpu": "slow"})
+    assert graded(tmp_path, "raise ValueError('no cpu')", exercise).finding.hint != "slow"
+
+
+def test_a_frame_without_a_line_is_passed_over(tmp_path):
+    """Some instructions belong to no line; the line that called them is told instead."""
+    path = str(tmp_path / "answer.py")
+    source = "def inner(look):\n    return look()\n\n\ndef on_one_rank(look, rank):\n    return inner(look)\n"
+    functions = {}
+    exec(compile(source, path, "exec"), functions)
+    assert stacks_seen(functions, path) == {3: (2, "inner", "")}
+    code = functions["inner"].__code__
+    nowhere = b"\xff" * len(code.co_code)  # in the table of lines: 8 instructions without one
+    functions["inner"].__code__ = code.replace(co_linetable=nowhere)
+    assert stacks_seen(functions, path) == {3: (6, "on_one_rank", "")}
+
+    def fails():
+        raise ValueError
+
+    try:
+        functions["on_one_rank"](fails, 3)
+    except ValueError as error:
+        assert stacks.of_traceback(error.__traceback__, path) == [(6, "on_one_rank", "")]
+
+
+def stacks_seen(functions, path):
+    """What is seen of a rank 3 that is inside a file."""
+    return functions["on_one_rank"](lambda: stacks.of_threads(path), 3)
+
+
+@pytest.mark.parametrize("broken", ["check", "hint"])
+def test_a_mistake_of_the_grader_is_told_kindly_and_never_passes(tmp_path, broken):
+    def breaks(*_):
+        return 1 / 0
+
+    checks, endings = ([breaks], {}) if broken == "check" else ([], {"ValueError": breaks})
+    exercise = Distributed(lambda rng: [TWO_RANKS], checks, [], endings)
+    verdict = graded(tmp_path, "return x" if checks else "raise ValueError", exercise)
+    assert verdict.state == WRONG and verdict.grader_failed
+    assert verdict.finding.seen.startswith(
+        "the grader itself failed: ZeroDivisionError: division by zero (test_endings"
+    )
+    assert "Please report it" in verdict.finding.hint
+    assert (verdict.case, verdict.passed) == ("2 ranks", 0)
+    if checks:
+        with pytest.raises(GraderFailed, match="ZeroDivisionError"):
+            accepted(exercise, "answer", [tmp_path / "answer.py"], 0, LIMITS)
 
 
 def test_what_was_printed_for_the_failing_input_is_kept(tmp_path):

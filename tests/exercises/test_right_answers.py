@@ -87,6 +87,20 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         return arriving
         """,
     ),
+    ("shift_right", "odd ranks send first, and to oneself nothing is sent"): (
+        "comm, block",
+        """
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        arriving = block.copy()
+        if comm.rank % 2:
+            comm.Send(block, dest=right)
+            comm.Recv(arriving, source=left)
+        elif comm.size > 1:
+            comm.Recv(arriving, source=left)
+            comm.Send(block, dest=right)
+        return arriving
+        """,
+    ),
     ("shift_right", "the receive first, without waiting"): (
         "comm, block",
         """
@@ -95,6 +109,15 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         comm.Send(block, dest=(comm.rank + 1) % comm.size)
         request.Wait()
         return arriving
+        """,
+    ),
+    ("stop_together", "a Python number"): (
+        "comm, losses, limit",
+        """
+        for step, loss in enumerate(losses, 1):
+            if comm.allreduce(loss) / comm.size < limit:
+                return step
+        return len(losses)
         """,
     ),
     ("stop_together", "rank 0 decides on the mean and tells the others"): (
@@ -129,15 +152,13 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         return table.sum(axis=0)
         """,
     ),
-    ("sum_of_my_row", "without a group, by messages in the row"): (
+    ("sum_of_my_row", "reduced to the last of the row, who tells the others"): (
         "comm, x, width",
         """
-        first = comm.rank // width * width
-        total, other = x.copy(), np.empty_like(x)
-        for rank in range(first, min(first + width, comm.size)):
-            if rank != comm.rank:
-                comm.Sendrecv(x, dest=rank, recvbuf=other, source=rank)
-                total += other
+        row = comm.Split(comm.rank // width)
+        total = np.empty_like(x)
+        row.Reduce(x, total, root=row.size - 1)
+        row.Bcast(total, root=row.size - 1)
         return total
         """,
     ),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "The caller still needs arrays"
+EARNS = "The caller still needs its arrays"
 
 
 def allreduce_together(comm, arrays):

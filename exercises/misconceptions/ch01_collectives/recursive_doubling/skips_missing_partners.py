@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "whose parts are in what you send"
+EARNS = "hand in their part before the rounds"
 
 
 def recursive_doubling(comm, x):

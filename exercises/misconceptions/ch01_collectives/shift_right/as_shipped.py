@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "Send may wait until its message is received"
+EARNS = "the right neighbour waits in Send as well"
 
 
 def shift_right(comm, block):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EARNS = "none after the last step"
+EARNS = "none after the one that decides"
 
 
 def stop_together(comm, losses, limit):

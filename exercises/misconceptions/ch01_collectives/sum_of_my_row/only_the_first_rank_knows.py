@@ -1,6 +1,6 @@
 """Reduces to the first rank of the row and leaves the others as they were."""
 
-EARNS = "Did the result of the row come to all ranks"
+EARNS = "Reduce gives the sum to one rank alone"
 
 
 def sum_of_my_row(comm, x, width):
