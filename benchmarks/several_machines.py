@@ -80,7 +80,7 @@ def orders(comm, at: Shape) -> dict[str, Order]:
     }
 
 
-def between_two(comm, other: int, nbytes: int, both_at_once: bool = False, repeat: int = 10) -> float:
+def between_two(comm, other: int, nbytes: int, both_at_once: bool = False, repeat: int = 4) -> float:
     """Seconds that a message takes between ranks 0 and `other`: half of the way there and back, the median.
 
     both_at_once: seconds for two messages, one each way. The other ranks sleep meanwhile: they would take the cores,
@@ -111,7 +111,7 @@ def line(comm, other: int) -> tuple[float, float]:
 
     Not a least-squares line: a token bucket lets the first 128 KiB through at once.
     """
-    alpha = between_two(comm, other, 4)
+    alpha = between_two(comm, other, 4, repeat=50)
     return alpha, (between_two(comm, other, LARGE) - alpha) / LARGE
 
 
