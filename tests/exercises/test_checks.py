@@ -95,7 +95,7 @@ def test_arrays_in_a_list_are_kept_as_well():
     check = checks.kept("arrays")
     assert check(case, Answer([], [([np.zeros(2), np.ones(3)],)], [])) is None
     found = check(case, Answer([], [([np.zeros(2), np.array([1.0, 5.0, 5.0])],)], []))
-    assert found.seen == "arrays[1] on rank 0 was changed: 2 of its 3 elements, the first at 1."
+    assert found.seen == "arrays[1] was changed: 2 of its 3 elements, the first at 1."
 
 
 def test_messages_are_counted_where_they_arrive():

@@ -120,12 +120,16 @@ def test_a_frame_without_a_line_is_passed_over(tmp_path):
     try:
         functions["on_one_rank"](fails, 3)
     except ValueError as error:
-        assert stacks.of_traceback(error.__traceback__, path) == [(6, "on_one_rank", "")]
+        seen = stacks.of_traceback(error.__traceback__, path)
+    assert seen == [(6, "on_one_rank", "")]
 
 
 def stacks_seen(functions, path):
-    """What is seen of a rank 3 that is inside a file."""
-    return functions["on_one_rank"](lambda: stacks.of_threads(path), 3)
+    """What is seen of a rank 3 that is inside a file, or what was raised: pytest cannot print such frames."""
+    try:
+        return functions["on_one_rank"](lambda: stacks.of_threads(path), 3)
+    except TypeError as error:
+        return repr(error)
 
 
 @pytest.mark.parametrize("broken", ["check", "hint"])
