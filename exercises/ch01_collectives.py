@@ -292,7 +292,7 @@ def allreduce_together(comm, arrays):
     returns  a list of new arrays of the same shapes: each the sum of all ranks' arrays at that place.
 
     A model has hundreds of small gradients, and each all-reduce pays its latency. Pay it once: call comm.Allreduce
-    exactly once, however many arrays there are.
+    exactly once, however many arrays there are, and send nothing else.
     """
     raise NotImplementedError
 

@@ -96,6 +96,10 @@ def test_arrays_in_a_list_are_kept_as_well():
     assert check(case, Answer([], [([np.zeros(2), np.ones(3)],)], [])) is None
     found = check(case, Answer([], [([np.zeros(2), np.array([1.0, 5.0, 5.0])],)], []))
     assert found.seen == "arrays[1] was changed: 2 of its 3 elements, the first at 1."
+    assert "needs its arrays" in found.hint
+    one, other = np.zeros(2), np.array([0.0, 7.0])
+    found = check(Case("", (([one],), ([one],))), Answer([], [([one],), ([other],)], []))
+    assert found.seen == "arrays[0] on rank 1 was changed: 1 of its 2 elements, the first at 1."
 
 
 def test_messages_are_counted_where_they_arrive():
