@@ -70,10 +70,10 @@ def grade(
 def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits: Limits) -> list[Path]:
     """The files among `paths` whose function `name` passes: for many small variations of an answer that is trusted.
 
-    They are tried and judged in one child, because starting one takes longer than most of them. One that breaks the
-    child is graded alone, and a new child goes on behind it. Raises GraderFailed if a check raises an exception.
+    They are tried and judged in two children side by side, because starting one takes longer than most of them. One
+    that breaks its child is graded alone, and a new child goes on behind it. Raises GraderFailed if a check raises.
     """
-    cases, passed, left = draw(exercise, name, seed), [], list(paths)
+    cases, passed, left = draw(exercise, name, seed), [], [paths[::2], paths[1::2]]
 
     def fine(path: Path) -> bool:
         try:
@@ -84,21 +84,22 @@ def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits
         except Exception:
             return False
 
-    def verdicts(paths: list[Path]) -> list[bool]:
-        """As many as the child can give before it breaks."""
-        with closing(run(lambda send: [send(fine(path)) for path in paths], "", limits, repr)) as sent:
-            return [verdict for verdict, _ in sent if not isinstance(verdict, Ending)]
+    def child(part: list[Path]) -> Iterator[tuple[Any, str]]:
+        return run(lambda send: [send(fine(path)) for path in part], "", limits, repr)
 
-    while left:
-        known = verdicts(left)
-        passed += [path for path, good in zip(left, known) if good]
-        left = left[len(known) :]
-        if left:
-            alone = grade(exercise, name, left.pop(0), seed, limits=limits)
-            if alone.grader_failed:
-                raise GraderFailed(alone.finding.seen)
-            if alone.state == SOLVED:
-                raise RuntimeError("a file that broke the child passes when it is alone")
+    while left := [part for part in left if part]:
+        children = [child(part) for part in left]
+        first = [next(each) for each in children]  # now all of them are at work
+        for part, one, rest in zip(left, first, children):
+            known = [verdict for verdict, _ in [one, *rest] if not isinstance(verdict, Ending)]
+            passed += [path for path, good in zip(part, known) if good]
+            del part[: len(known)]
+            if part:
+                alone = grade(exercise, name, part.pop(0), seed, limits=limits)
+                if alone.grader_failed:
+                    raise GraderFailed(alone.finding.seen)
+                if alone.state == SOLVED:
+                    raise RuntimeError("a file that broke the child passes when it is alone")
     return passed
 
 

@@ -32,18 +32,21 @@ PARTNERS = ("dest", "source")
 
 def mutants(source: str, function: str) -> Iterator[tuple[str, str]]:
     """Yield (name, source text) of every mutant of a function, each name once."""
-    tree = ast.parse(source)
-    target = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    target = next(
+        node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == function
+    )
+    lines = source.splitlines()
+    before, after = lines[: target.lineno - 1], lines[target.end_lineno :]
     seen = {ast.unparse(target)}
     for index, statement in enumerate(_statements(target)):
         for change in _changes(statement):
-            mutant = copy.deepcopy(tree)
-            place = _statements(next(node for node in mutant.body if getattr(node, "name", "") == function))[index]
+            mutant = copy.deepcopy(target)
+            place = _statements(mutant)[index]
             change(place)
             text = ast.unparse(ast.fix_missing_locations(mutant))
             if text not in seen:
                 seen.add(text)
-                yield f"{_head(statement)}  ->  {_head(place)}", text
+                yield f"{_head(statement)}  ->  {_head(place)}", "\n".join([*before, text, *after, ""])
 
 
 def _statements(function: ast.FunctionDef) -> list[ast.stmt]:

@@ -5,6 +5,7 @@ mistake after another (grading/mutants.py). A mutant that computes the same is l
 """
 
 import ast
+import functools
 import importlib
 import itertools
 from pathlib import Path
@@ -44,9 +45,12 @@ def solutions(chapter: str) -> list[Path]:
 def misconceptions() -> list:
     """One parameter a file: (name of the exercise, path)."""
     paths = sorted((FOLDER / "misconceptions").glob("*/*/*.py"))
-    return [pytest.param(path.parent.name, path, id=f"{path.parent.name}-{path.stem}") for path in paths]
+    return [
+        pytest.param(path.parent.name, path, id="-".join([path.parts[-3], path.parts[-2], path.stem])) for path in paths
+    ]
 
 
+@functools.cache
 def earns(path: Path) -> str:
     """What a misconception's hint must contain; the file is not run for it."""
     tree = ast.parse(path.read_text())
