@@ -20,9 +20,10 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     mutants.py      a solution with one small mistake after another, to grade the graders
 
 To add an exercise: its stub in exercises/chNN_topic.py; an Exercise (or Distributed, if it takes a communicator) of the
-same name in test_chNN_topic.py; two solutions whose docstrings say why, solutions/chNN_topic.py and
-chNN_topic_again.py; and in misconceptions/chNN_topic/NAME/ the wrong answers that people give, each with `EARNS`, words
-of the hint that it must get. `pytest tests/exercises` then grades the grader.
+same name in test_chNN_topic.py (where there are many, in graders/chNN_topic/, and listed there); two solutions whose
+docstrings say why, solutions/chNN_topic.py and chNN_topic_again.py; and in misconceptions/chNN_topic/NAME/ the wrong
+answers that people give, each with `EARNS`, words of the hint that it must get. `pytest tests/exercises` then grades
+the grader.
 
 All this keeps honest work honest. It is no wall: code that is out to deceive shares a process with the virtual cluster
 that counts its messages. `--mpi` and a reader find that out.
