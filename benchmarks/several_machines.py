@@ -4,7 +4,7 @@
     mpirun -f hosts -n 8 python benchmarks/several_machines.py --here --card eth0          # on your own machines
 
 The nodes are asked of MPI (Split_type). The same ranks are then put in two orders: node by node, as mpirun places them,
-and dealt out to the nodes in turn (mpirun -ppn 1), where each hop of a ring crosses. A ping-pong inside a node and one
+and round-robin over the nodes (mpirun -ppn 1), where each hop of a ring crosses. A ping-pong inside a node and one
 between two nodes give the two-level model its alphas and betas; everything else is predicted from the schedules: the
 bytes that leave a node by `traffic`, the time by `evaluate`. Measured are the counter of the node's card, and the time
 of each algorithm in turns with the others: median and quartiles of the slowest rank.
@@ -76,7 +76,7 @@ def orders(comm, at: Shape) -> dict[str, Order]:
     i = np.arange(comm.size)
     return {
         "node by node": Order(comm.Split(0, at.node * at.L + at.local), i),
-        "dealt out": Order(comm.Split(0, at.local * at.N + at.node), i % at.N * at.L + i // at.N),
+        "round-robin": Order(comm.Split(0, at.local * at.N + at.node), i % at.N * at.L + i // at.N),
     }
 
 
@@ -207,7 +207,7 @@ def as_row(name: str, took: Spread, model: float | None, ring: Spread) -> str:
 
 def report_crossing(say, found: dict[str, Order], L: int, nbytes: int, card: str) -> None:
     """The table of bytes that leave a node."""
-    say(f"\nbytes that leave a node, in arrays\n{in_bytes(nbytes):13}{'node by node':>13}{'dealt out':>15}")
+    say(f"\nbytes that leave a node, in arrays\n{in_bytes(nbytes):13}{'node by node':>13}{'round-robin':>15}")
     say(f"{'':13}{'model':>6}{'card':>7}{'model':>8}{'card':>7}")
     calls = {name: programs(order, L, nbytes // 4) for name, order in found.items()}
     for name in [*options_of(L), MPI]:

@@ -30,12 +30,12 @@ comm = mpi.world()
 here = comm.Split_type(mpi.COMM_TYPE_SHARED)
 counter = "/sys/class/net/e0/statistics/tx_bytes"
 places = comm.allgather((socket.gethostname(), here.size))
-dealt = comm.Split(0, comm.rank % {L} * {N} + comm.rank // {L})
+in_turn = comm.Split(0, comm.rank % {L} * {N} + comm.rank // {L})
 found = {{"places": places}}
 for name, group, how in [
     ("ring", comm, {{"algorithm": "ring"}}),
     ("hierarchical", comm, {{"algorithm": "hierarchical", "ranks_per_node": {L}}}),
-    ("ring, dealt out", dealt, {{"algorithm": "ring"}}),
+    ("ring, round-robin", in_turn, {{"algorithm": "ring"}}),
 ]:
     x = np.arange({COUNT}, dtype=np.float32) % 11 * (comm.rank + 1)
     comm.Barrier()
@@ -85,7 +85,7 @@ def test_mpi_sees_the_nodes(found):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("name, arrays", [("ring", 1.5), ("hierarchical", 1.0), ("ring, dealt out", 3.0)])
+@pytest.mark.parametrize("name, arrays", [("ring", 1.5), ("hierarchical", 1.0), ("ring, round-robin", 3.0)])
 def test_bytes_over_each_cable_are_those_of_the_formula(found, name, arrays):
     """2 (P - 1) / P n through the one rank that sends across; 2 (N - 1) / N n; or as the ring, from both ranks."""
     assert found[name]["right"]
@@ -95,7 +95,7 @@ def test_bytes_over_each_cable_are_those_of_the_formula(found, name, arrays):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("name, arrays", [("ring", 1.5), ("hierarchical", 1.0), ("ring, dealt out", 3.0)])
+@pytest.mark.parametrize("name, arrays", [("ring", 1.5), ("hierarchical", 1.0), ("ring, round-robin", 3.0)])
 def test_no_cable_is_faster_than_its_rate(found, name, arrays):
     assert found[name]["seconds"] > 0.9 * arrays * 4 * COUNT / RATE
 
@@ -173,7 +173,7 @@ def test_the_benchmark_says_what_it_found(cluster):
         name: re.findall(rf"^{name} +(.*)", done.stdout, re.MULTILINE) for name in ("ring", "hierarchical", "leader")
     }
     assert [rows[name][0].split()[0] for name in rows] == ["1.50", "1.00", "1.00"]  # node by node
-    assert [rows[name][0].split()[2] for name in rows] == ["3.00", "2.00", "2.00"]  # dealt out
+    assert [rows[name][0].split()[2] for name in rows] == ["3.00", "2.00", "2.00"]  # round-robin
     assert all(float(row.split()[2]) > 0 for own in rows.values() for row in own[1:])  # the model's milliseconds
     assert max(map(len, done.stdout.splitlines())) <= 42  # a phone
 
