@@ -25,7 +25,8 @@ def test_every_exercise_has_a_level_and_is_worth_points():
     own, exercises = exercises_of("ch01")
     worth = points(own, exercises)
     assert list(worth) == list(exercises) and min(worth.values()) >= 1
-    assert worth["ring_time"] == 1 and worth["ring_reduce_scatter"] == 3
+    one_a_level = ("ring_time", "ring_allgather", "ring_reduce_scatter", "shift_right", "ring_order")
+    assert [worth[name] for name in one_a_level] == [1, 1, 3, 2, 4]
 
 
 def test_a_class_is_graded_on_the_same_inputs(handed_in, tmp_path, capsys):
@@ -41,6 +42,13 @@ def test_a_class_is_graded_on_the_same_inputs(handed_in, tmp_path, capsys):
     }
     assert [rows[who]["points"] for who in ("nobody", "ada", "bob")] == ["0", "1", "0"]
     assert lines[1].split()[1].startswith("+.") and lines[2].split()[1].startswith("x.")
+
+
+def test_who_solves_all_has_all_the_points_of_every_level(capsys):
+    own, exercises = exercises_of("ch01")
+    assert main(["ch01", str(FOLDER / "solutions" / own.name)]) == 0
+    everything = sum(points(own, exercises).values())
+    assert capsys.readouterr().out.endswith(f"  {everything} of {everything} points\n")
 
 
 def test_a_file_that_python_cannot_read_is_named(handed_in, capsys):
