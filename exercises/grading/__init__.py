@@ -12,7 +12,6 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     sums.py         the check of a sum over ranks, which tells from a wrong one whose parts are in it
     copies.py       the check of results that are other ranks' data, which tells whose piece stands where
     choices.py      the checks of answers that choose statements or names
-    networks.py     random machines and networks, and the checks of rings and paths on them
     inputs.py       fresh random inputs
     endings.py      explains crashes, hangs, deadlocks and exceptions, in the student's own lines
     report.py       what the student sees

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
-from exercises.grading import Case, Distributed, Exercise, Finding, checks, inputs, networks, sums
+from exercises.grading import Case, Distributed, Exercise, Finding, checks, inputs, sums
 from exercises.grading.exercise import ALPHA, BETA
 
+from . import graphs
 from .common import elements, right, whole
 
 
@@ -189,15 +190,15 @@ def too_many_orders(case):
 
 
 ring_order = Exercise(
-    cases=networks.machines(
-        lambda rng: networks.machine(rng, 2, 2, 2),
-        lambda rng: networks.machine(rng, 3, 4),
-        lambda rng: networks.machine(rng, 2, 3, 4),
-        *(lambda rng, P=P: networks.ragged_machine(rng, P) for P in (1, 2, 3, 7, 12, 33)),
-        lambda rng: networks.machine(rng, 5),
-        lambda rng: networks.machine(rng, 2, 4, 2, 4),
+    cases=graphs.machines(
+        lambda rng: graphs.machine(rng, 2, 2, 2),
+        lambda rng: graphs.machine(rng, 3, 4),
+        lambda rng: graphs.machine(rng, 2, 3, 4),
+        *(lambda rng, P=P: graphs.ragged_machine(rng, P) for P in (1, 2, 3, 7, 12, 33)),
+        lambda rng: graphs.machine(rng, 5),
+        lambda rng: graphs.machine(rng, 2, 4, 2, 4),
     ),
-    checks=[checks.kept("seconds"), networks.shortest_ring],
+    checks=[checks.kept("seconds"), graphs.shortest_ring],
     endings={"cpu": too_many_orders},
     hints=[
         "Draw two machines with two ranks each. How often must a ring go from one machine to the other, at least? "
@@ -396,15 +397,15 @@ NEVER_REACHED = (
 )
 
 widest_path = Exercise(
-    cases=networks.networks(
-        lambda rng: networks.network(rng, networks.TRAPS, 0, 1),
-        lambda rng: networks.network(rng, {(0, 1): 5, (0, 2): 20, (2, 3): 30, (3, 1): 10}, 0, 1),
-        lambda rng: networks.network(rng, {(0, 1): 7}, 0, 1),
-        lambda rng: networks.network(rng, {(0, 1): 9, (0, 2): 8, (2, 1): 20, (3, 4): 50}, 0, 1),
-        *(lambda rng, N=N: networks.random_network(rng, N, density=0.4) for N in (6, 9, 20, 64)),
-        lambda rng: networks.random_network(rng, 16, density=0.5, fastest=4),
+    cases=graphs.networks(
+        lambda rng: graphs.network(rng, graphs.TRAPS, 0, 1),
+        lambda rng: graphs.network(rng, {(0, 1): 5, (0, 2): 20, (2, 3): 30, (3, 1): 10}, 0, 1),
+        lambda rng: graphs.network(rng, {(0, 1): 7}, 0, 1),
+        lambda rng: graphs.network(rng, {(0, 1): 9, (0, 2): 8, (2, 1): 20, (3, 4): 50}, 0, 1),
+        *(lambda rng, N=N: graphs.random_network(rng, N, density=0.4) for N in (6, 9, 20, 64)),
+        lambda rng: graphs.random_network(rng, 16, density=0.5, fastest=4),
     ),
-    checks=[checks.kept("bandwidth"), networks.widest_path],
+    checks=[checks.kept("bandwidth"), graphs.widest_path],
     endings={
         "cpu": "There is no time to try all paths. Of those that lead to the same node, which is the only one worth "
         "going on with? (If it is the way back from b that does not end: print it. Does it go round in a circle?)",

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .checks import count
-from .exercise import Answer, Case, Finding
+from exercises.grading import Answer, Case, Finding
+from exercises.grading.checks import count
 
 STEP = 1e-3  # seconds on a machine are whole numbers of these, so that a matrix of them is easy to read
 LEGIBLE = 8  # ranks of the largest machine whose matrix is printed, and nodes of the longest path
