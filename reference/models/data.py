@@ -1,0 +1,60 @@
+"""Real data, small enough for a laptop: pictures of digits, and a novel.
+
+digits    1,797 handwritten digits of 8 x 8 pixels, 0 to 16: Alpaydin and Kaynak, "Optical Recognition of Handwritten
+          Digits" (1998), the part that scikit-learn carries. The model tells which digit it is.
+text      Jane Austen, "Pride and Prejudice" (1813), chapters 1 to 30, 300 kB. In the public domain; the text is that
+          of the R package janeaustenr (Silge, 2022). The model tells the next byte. The last tenth is for testing.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .seeds import generator
+
+IGNORED = -100
+"""A target that does not count: padding. What torch's cross entropy passes over unless told otherwise."""
+
+NOVEL = Path(__file__).parent / "data" / "pride_and_prejudice.txt"
+
+
+class Data(NamedTuple):
+    """Samples and what is to be told of them, along dimension 0. Both on one device."""
+
+    x: Tensor
+    y: Tensor
+
+
+@lru_cache
+def _digits() -> Data:
+    from sklearn.datasets import load_digits  # here, since importing it takes a second
+
+    x, y = load_digits(return_X_y=True)
+    order = torch.randperm(len(y), generator=generator(0))
+    return Data(torch.tensor(x / 16, dtype=torch.float32)[order], torch.tensor(y, dtype=torch.int64)[order])
+
+
+def digits(train: bool = True) -> Data:
+    """Pictures x [n, 64], float32 in [0, 1], and digits y [n]; n = 1437 to train with, other 360 to test with."""
+    part = slice(None, 1437) if train else slice(1437, None)
+    return Data(*(tensor[part].clone() for tensor in _digits()))
+
+
+def text(length: int = 64, train: bool = True) -> Data:
+    """Bytes of the novel, cut into windows x [n, length], int64, and the byte that follows each, y [n, length].
+
+    Windows do not overlap; what does not fill one is left out. Raises ValueError if not one is filled.
+    """
+    novel = NOVEL.read_bytes()
+    cut = len(novel) * 9 // 10
+    tokens = torch.tensor(bytearray(novel[:cut] if train else novel[cut:]), dtype=torch.int64)
+    windows = (len(tokens) - 1) // length
+    if not windows:
+        raise ValueError(f"a window of {length} bytes does not fit into the text's {len(tokens)}: choose a smaller one")
+    x, y = tokens[: windows * length], tokens[1 : windows * length + 1]
+    return Data(x.view(windows, length), y.view(windows, length))

@@ -1,0 +1,129 @@
+"""GPT: a decoder-only transformer that tells the next token, small, and written to be read.
+
+Papers    Vaswani et al., "Attention Is All You Need" (2017); Radford et al., "Language Models are Unsupervised
+          Multitask Learners" (GPT-2, 2019), whose layout this is: learned positions, the norm before each sublayer
+          (pre-norm), GELU, and the sublayers' last weights initialised smaller, since 2 L of them add up.
+Idea      A stream x [b, s, h] of one vector per token. Each layer adds to it twice: attention, where a token looks at
+          those before it, and a feed-forward network, where it thinks by itself.
+Tied      The head that turns a vector into logits uses the weights of the token embedding (Press and Wolf, 2017): one
+          parameter with two uses, whose gradient is the sum of both.
+Left out  Rotary positions, grouped heads, RMSNorm, a cache for generating.
+
+Letters in the shapes: b sequences, s tokens, h width, a heads, L layers, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .seeds import seeded
+
+
+class Config(NamedTuple):
+    """What a GPT is like. Needs width % heads == 0."""
+
+    vocabulary: int = 256  # V; bytes
+    length: int = 64  # the longest s
+    width: int = 64  # h
+    heads: int = 4  # a
+    layers: int = 2  # L
+    dropout: float = 0.0
+    tied: bool = True
+
+
+TINY = Config(length=32, width=32, heads=2, layers=2)
+"""35 thousand parameters: for tests."""
+
+BENCHMARK = Config(length=128, width=256, heads=8, layers=8)
+"""6.4 million parameters: a gradient of 26 MB."""
+
+
+def parameter_count(config: Config) -> int:
+    """Psi: the parameters of a GPT by formula. A tied head has none of its own."""
+    V, s, h, _, L, _, tied = config
+    attention = 4 * h * h + 4 * h  # q, k, v and out, with biases
+    feed_forward = 8 * h * h + 5 * h
+    norms = 2 * 2 * h
+    return (V + s) * h + L * (attention + feed_forward + norms) + 2 * h + (0 if tied else V * h)
+
+
+class Attention(nn.Module):
+    """Each token looks at itself and those before it, in a different way for each head. x [b, s, h] -> [b, s, h]."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.heads, self.dropout = config.heads, config.dropout
+        self.qkv = nn.Linear(config.width, 3 * config.width)  # q, k, v of a head lie together: it can be cut by heads
+        self.out = nn.Linear(config.width, config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, s, h = x.shape
+        heads = self.qkv(x).view(b, s, self.heads, 3 * h // self.heads).transpose(1, 2)  # [b, a, s, 3 h/a]
+        q, k, v = heads.chunk(3, dim=-1)  # each [b, a, s, h/a]
+        dropout = self.dropout if self.training else 0.0
+        y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)  # softmax(q k^T / sqrt(h/a)) v
+        return self.out(y.transpose(1, 2).reshape(b, s, h))
+
+
+class FeedForward(nn.Sequential):
+    """Each token by itself, through a layer four times as wide. [b, s, h] -> [b, s, h]."""
+
+    def __init__(self, config: Config):
+        h = config.width
+        super().__init__(nn.Linear(h, 4 * h), nn.GELU(), nn.Linear(4 * h, h))
+
+
+class Block(nn.Module):
+    """One layer: x + attention(norm(x)), then x + feed_forward(norm(x)). [b, s, h] -> [b, s, h]."""
+
+    def __init__(self, config: Config):
+        super().__init__()
+        self.norm1, self.attention = nn.LayerNorm(config.width), Attention(config)
+        self.norm2, self.feed_forward = nn.LayerNorm(config.width), FeedForward(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.dropout(self.attention(self.norm1(x)))
+        return x + self.dropout(self.feed_forward(self.norm2(x)))
+
+
+class GPT(nn.Module):
+    """From tokens [b, s] to logits [b, s, V]; those of a token depend on no later one.
+
+    Dropout draws from torch's global generator, which is each rank's own. Raises ValueError if the heads do not divide
+    the width, and for sequences longer than config.length.
+    """
+
+    def __init__(self, config: Config, seed: int = 0):
+        super().__init__()
+        if config.width % config.heads:
+            raise ValueError(f"{config.heads} heads cannot share a width of {config.width}: change one of the two")
+        self.config = config
+        with seeded(seed):
+            self.token = nn.Embedding(config.vocabulary, config.width)
+            self.position = nn.Embedding(config.length, config.width)
+            self.dropout = nn.Dropout(config.dropout)
+            self.blocks = nn.Sequential(*[Block(config) for _ in range(config.layers)])
+            self.norm = nn.LayerNorm(config.width)
+            self.head = nn.Linear(config.width, config.vocabulary, bias=False)
+            self._initialise()
+        if config.tied:
+            self.head.weight = self.token.weight
+
+    def _initialise(self) -> None:
+        for name, weight in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(weight)
+            elif weight.dim() == 2:  # not the gain of a norm, which stays 1
+                last = name.endswith(("out.weight", "feed_forward.2.weight"))
+                nn.init.normal_(weight, std=0.02 / (2 * self.config.layers) ** 0.5 if last else 0.02)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        s = tokens.shape[1]
+        if s > self.config.length:
+            raise ValueError(f"a sequence of {s} tokens; this model has positions for {self.config.length}")
+        x = self.dropout(self.token(tokens) + self.position.weight[:s])  # [b, s, h]
+        return self.head(self.norm(self.blocks(x)))  # [b, s, V]

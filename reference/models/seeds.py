@@ -1,0 +1,30 @@
+"""Seeds: random numbers that depend on nothing but the whole numbers they are asked for with.
+
+Idea      A parallel program equals the serial one only if both draw the same numbers. A global generator hands them out
+          in the order in which it is asked, and that order is what a parallel program changes. So whatever is drawn
+          here has a generator of its own, made from (seed, step, ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+
+def generator(*numbers: int) -> torch.Generator:
+    """A torch generator on the CPU, made from any whole numbers >= 0: generator(seed, step, rank)."""
+    return torch.Generator().manual_seed(int(np.random.SeedSequence(numbers).generate_state(1)[0]))
+
+
+@contextmanager
+def seeded(*numbers: int) -> Iterator[None]:
+    """Modules built in this block draw from `generator(*numbers)`; the global generator is afterwards as it was.
+
+    They are built on the CPU, so that they hold the same bits whatever device they go to.
+    """
+    with torch.device("cpu"), torch.random.fork_rng(devices=[]):
+        torch.default_generator.set_state(generator(*numbers).get_state())
+        yield

@@ -1,0 +1,50 @@
+"""The serial trainer: what every parallel one must equal.
+
+Idea      One device, one whole batch: the gradient of the mean loss, then a step of the optimizer. With micro-batches
+          the sums over the parts are added up before the one division, so that it is the same mathematical step with
+          the activations of one part at a time.
+"""
+
+from __future__ import annotations
+
+from torch import nn
+from torch.optim import Optimizer
+
+from .batches import batch, share
+from .data import Data
+from .loss import loss_sum
+
+
+def train(
+    model: nn.Module,
+    data: Data,
+    optimizer: Optimizer,
+    steps: int,
+    size: int,
+    seed: int = 0,
+    first: int = 0,
+    micro_batches: int = 1,
+) -> list[float]:
+    """Take the steps first, first + 1, ... on batches of `size` samples; the mean loss of each, before its update."""
+    losses = []
+    for step in range(first, first + steps):
+        losses.append(gradients(model, batch(data, size, step, seed), micro_batches))
+        optimizer.step()
+    return losses
+
+
+def gradients(model: nn.Module, data: Data, micro_batches: int = 1) -> float:
+    """Set each parameter's .grad to the gradient of the mean loss over this batch; the mean loss.
+
+    The mean is over the targets that count. If none does, loss and gradients are 0.
+    """
+    model.zero_grad()
+    loss, targets = 0.0, 0
+    for k in range(micro_batches):
+        total, count = loss_sum(model, Data(*(share(tensor, k, micro_batches) for tensor in data)))
+        total.backward()
+        loss, targets = loss + total.item(), targets + count
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            parameter.grad /= max(targets, 1)
+    return loss / max(targets, 1)
