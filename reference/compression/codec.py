@@ -1,0 +1,93 @@
+"""A codec turns a vector into what really travels, and back.
+
+    codec = top_k(10)
+    wire = codec.encode(x, generator)  # 1-D uint8: indices, scales and packed bits are all in it
+    y = codec.decode(wire, len(x))  # the receiver knows the codec and d, and nothing else
+
+So bytes are counted, not claimed: len(wire). What a compressor C does to the mathematics is said by two formulas.
+
+variance      of each element of C(x), for the codecs that draw random numbers. With E C(x) = x (unbiased), averaging
+              over P ranks divides it by P, as it does with the noise of the samples themselves.
+contraction   delta in   E ||C(x) - x||^2 <= (1 - delta) ||x||^2   for every x of d elements. If delta > 0, error
+              feedback repairs what C leaves out (Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory", 2018;
+              Karimireddy et al., "Error Feedback Fixes SignSGD", 2019). If delta <= 0, C(x) may be further from x
+              than 0 is, and feeding the error back may let it grow without limit.
+
+An unbiased codec has omega = 1 - delta with E ||C(x) - x||^2 <= omega ||x||^2, and omega is often far above 1. Divided
+by 1 + omega it is biased, and a contraction: `damped`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Generator, Tensor
+
+
+class Codec(NamedTuple):
+    """A compressor with its wire format and its formulas. Make one with `codec`, which checks what goes in."""
+
+    name: str
+    encode: Callable[..., Tensor]  # (x [d] float32, generator=None) -> wire, 1-D uint8
+    decode: Callable[[Tensor, int], Tensor]  # (wire, d) -> [d] float32
+    nbytes: Callable[[int], int | None]  # d -> len(wire); None: it depends on x
+    unbiased: bool = False  # E decode(encode(x)) = x
+    variance: Callable[[Tensor], Tensor] | None = None  # x [d] -> [d]; None: nothing is random
+    contraction: Callable[[int], float] | None = None  # d -> delta; None: there is no bound for every x
+
+    @property
+    def random(self) -> bool:
+        """Whether it draws random numbers; `encode` then needs a generator."""
+        return self.variance is not None
+
+
+def codec(name: str, encode: Callable, decode: Callable, nbytes: Callable, **properties) -> Codec:
+    """A Codec that refuses what it cannot encode. `properties`: unbiased, variance, contraction."""
+    random = properties.get("variance") is not None
+
+    def checked_encode(x: Tensor, generator: Generator | None = None) -> Tensor:
+        check(name, x)
+        if random and generator is None:
+            raise ValueError(f"{name} draws random numbers: encode(x, generator) needs a torch.Generator")
+        return encode(x, generator)
+
+    return Codec(name, checked_encode, decode, nbytes, **properties)
+
+
+def check(name: str, x: Tensor) -> None:
+    """Raise TypeError or ValueError unless x is a vector of at least one finite float32 number."""
+    if x.dtype != torch.float32:
+        raise TypeError(f"{name} encodes float32, not {x.dtype}: call x.float() first")
+    if x.dim() != 1 or not len(x):
+        raise ValueError(f"{name} encodes vectors [d] with d >= 1, not shape {list(x.shape)}: flatten first")
+    if not x.isfinite().all():
+        bad = int((~x.isfinite()).sum())
+        raise ValueError(f"{name}: {bad} of {len(x)} elements are NaN or infinite: find the cause first")
+
+
+def roundtrip(codec: Codec, x: Tensor, generator: Generator | None = None) -> Tensor:
+    """C(x) [d] float32: what the receiver of x's wire has."""
+    return codec.decode(codec.encode(x, generator), len(x))
+
+
+def damped(codec: Codec) -> Codec:
+    """C / (1 + omega), decoded from the same wire: biased, but a contraction with delta = 1 / (1 + omega).
+
+    E ||a C(x) - x||^2 = a^2 E ||C(x) - x||^2 + (1 - a)^2 ||x||^2, least for a = 1 / (1 + omega). Raises ValueError if
+    `codec` is not unbiased or its omega is unknown.
+    """
+    if not codec.unbiased or codec.contraction is None:
+        raise ValueError(f"{codec.name} is not an unbiased codec with a known omega: there is nothing to divide by")
+
+    def a(d: int) -> float:
+        return 1 / (2 - codec.contraction(d))  # omega = 1 - delta
+
+    return codec._replace(
+        name=f"damped {codec.name}",
+        decode=lambda wire, d: a(d) * codec.decode(wire, d),
+        unbiased=False,
+        variance=codec.variance and (lambda x: a(len(x)) ** 2 * codec.variance(x)),
+        contraction=a,
+    )
