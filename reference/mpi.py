@@ -5,7 +5,7 @@ unchanged on real ranks (`mpirun`) and on the virtual cluster (`reference.worlds
 mpi4py's class-level calls (`MPI.Request.Waitall`) accept real requests only, and importing `mpi4py.MPI` starts MPI.
 So this module re-exports constants, operations and types, does not start MPI until `world()` is called, and offers
 the few functions that have to look at the object they are given: `waitall`, `waitany`, `wtime`, `compute`, `sleep`,
-`win_allocate`.
+`win_allocate`, `win_allocate_shared`.
 
 `API` is the whole subset of MPI that the course uses. It is kept small enough that an adapter over
 `torch.distributed` could offer it too. Standard: MPI 4.1 (2023); names and semantics: mpi4py 4.1.
@@ -30,16 +30,12 @@ UNDEFINED, COMM_NULL, COMM_TYPE_SHARED = MPI.UNDEFINED, MPI.COMM_NULL, MPI.COMM_
 INFO_NULL = MPI.INFO_NULL
 SUM, PROD, MAX, MIN = MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN
 LAND, LOR, BAND, BOR = MPI.LAND, MPI.LOR, MPI.BAND, MPI.BOR
+REPLACE, NO_OP = MPI.REPLACE, MPI.NO_OP  # for windows: write, and only read
 DOUBLE, FLOAT, BYTE, BOOL = MPI.DOUBLE, MPI.FLOAT, MPI.BYTE, MPI.BOOL
 INT, LONG, INT32_T, INT64_T, UINT8_T = MPI.INT, MPI.LONG, MPI.INT32_T, MPI.INT64_T, MPI.UINT8_T
 ERR_ARG, ERR_BUFFER, ERR_COMM, ERR_DIMS = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_COMM, MPI.ERR_DIMS
-ERR_OP, ERR_RANK, ERR_RMA_RANGE, ERR_ROOT, ERR_TAG = (
-    MPI.ERR_OP,
-    MPI.ERR_RANK,
-    MPI.ERR_RMA_RANGE,
-    MPI.ERR_ROOT,
-    MPI.ERR_TAG,
-)
+ERR_OP, ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TYPE = MPI.ERR_OP, MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TYPE
+ERR_RMA_RANGE, ERR_RMA_SHARED = MPI.ERR_RMA_RANGE, MPI.ERR_RMA_SHARED
 LOCK_EXCLUSIVE, LOCK_SHARED = MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED
 pickle = MPI.pickle  # what turns an object into the message of a lower-case call
 TAG_LIMIT = 2**15 - 1  # the largest tag that every MPI must take (MPI 4.1, section 9.1.2: TAG_UB)
@@ -59,7 +55,8 @@ API = {
     "objects": "send ssend recv sendrecv isend issend irecv probe iprobe "
     "barrier bcast reduce allreduce allgather scatter gather alltoall",
     "requests": "Wait Test wait test",
-    "windows": "Put Get Accumulate Lock Unlock Lock_all Unlock_all Flush Fence tomemory Free",
+    "windows": "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap "
+    "Lock Unlock Lock_all Unlock_all Flush Flush_all Fence Sync Shared_query tomemory Free",
 }
 
 
@@ -138,11 +135,35 @@ def poll_any(requests: Sequence[MPI.Request], status: Status | None = None) -> i
 def win_allocate(comm, nbytes: int, disp_unit: int = 1):
     """A window of `nbytes` bytes of memory on this rank, which the other ranks can read, write and add to.
 
-    Collective. Displacements count in units of `disp_unit` bytes. See API["windows"] for what it offers.
+    Collective. Displacements count in units of `disp_unit` bytes. All bytes are 0, which MPI alone does not promise.
+    See API["windows"] for what it offers.
     """
     if isinstance(comm, MPI.Comm):
-        return MPI.Win.Allocate(nbytes, disp_unit, comm=comm)
+        return zeroed(MPI.Win.Allocate(nbytes, disp_unit, comm=comm), comm)
     return comm.win_allocate(nbytes, disp_unit)
+
+
+def win_allocate_shared(comm, nbytes: int, disp_unit: int = 1):
+    """A window whose memory the other ranks can also load from and store to directly, without any call.
+
+    Collective, and only for ranks of one machine (Split_type makes a group of them): mpi.Exception of class
+    ERR_RMA_SHARED for others. All bytes are 0. `window.Shared_query(rank)` gives (memory, disp_unit) of a rank's part;
+    np.frombuffer and torch.frombuffer give the memory a type.
+
+    What a rank has stored, another one is sure to load only after both have called `window.Sync()`, inside
+    Lock_all() ... Unlock_all(): caches and compilers may keep a value back. On the virtual cluster Sync() waits until
+    no rank's clock is behind, so that the loads and stores that follow happen in the order of virtual time.
+    """
+    if isinstance(comm, MPI.Comm):
+        return zeroed(MPI.Win.Allocate_shared(nbytes, disp_unit, comm=comm), comm)
+    return comm.win_allocate_shared(nbytes, disp_unit)
+
+
+def zeroed(window: MPI.Win, comm: MPI.Intracomm) -> MPI.Win:
+    """The window, when every rank has set its memory to 0."""
+    np.frombuffer(window.tomemory(), np.uint8)[:] = 0
+    MPI.Intracomm.Barrier(comm)  # and not a call that is counted
+    return window
 
 
 def wtime(comm) -> float:

@@ -31,7 +31,7 @@ def test_the_table_of_calls_is_what_both_worlds_offer():
         request = comm.Ibarrier()
         missing += [name for name in mpi.API["requests"].split() if not hasattr(request, name)]
         request.Wait()
-        window = mpi.win_allocate(comm, 8)
+        window = mpi.win_allocate_shared(comm, 8)
         missing += [name for name in mpi.API["windows"].split() if not hasattr(window, name)]
         window.Free()
         return missing

@@ -17,7 +17,7 @@ from .errors import CollectiveMismatch
 from .objects import COLLECTIVES
 from .point_to_point import PointToPoint
 from .requests import VirtualRequest
-from .windows import VirtualWindow
+from .windows import SharedWindow, VirtualWindow
 
 
 class Communicator(PointToPoint):
@@ -67,6 +67,13 @@ class Communicator(PointToPoint):
         """Behind mpi.win_allocate."""
         self._enter("win_allocate", report.plainly, f"nbytes={nbytes}")
         return VirtualWindow(self, nbytes, disp_unit)
+
+    def win_allocate_shared(self, nbytes: int, disp_unit: int) -> SharedWindow:
+        """Behind mpi.win_allocate_shared."""
+        self._enter("win_allocate_shared", report.plainly, f"nbytes={nbytes}")
+        if len({self._engine.network.node(rank) for rank in self._context.group}) > 1:
+            raise mpi.Exception(mpi.ERR_RMA_SHARED)
+        return SharedWindow(self, nbytes, disp_unit)
 
     def meet(self, name: str, brought: Any, **arguments: Any) -> list:
         """What every rank of the group brought, in order of rank, once all have come. Costs no time of its own."""
