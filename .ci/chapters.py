@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # chapter: words that name its packages and programs in the path of a test (tests/ mirrors reference/)
 WORDS = {
     1: ("collectives", "ring_allreduce"),
-    2: ("data_parallel",),
+    2: ("data_parallel", "models", "test_train"),
     3: ("compression", "asynchronous"),
     4: ("precision",),
     5: ("optim",),
@@ -19,7 +19,7 @@ WORDS = {
     8: ("expert_parallel",),
     9: ("pipeline",),
     10: ("zero",),
-    11: ("mesh", "planner", "test_plan", "test_train"),
+    11: ("mesh", "planner", "test_plan"),
     12: ("memory",),
     13: ("checkpoint",),
     14: ("realtime",),

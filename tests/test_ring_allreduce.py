@@ -1,28 +1,17 @@
 """The program, as an experimenter types it."""
 
 import json
-import os
-import shutil
-import subprocess
 import sys
-from pathlib import Path
+from functools import partial
 
 import pytest
 
 from reference import cli
 from reference.collectives import cost
 
-HERE = Path(__file__).parents[1]
-MPIRUN = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
-PROGRAM = [sys.executable, "-m", "reference.ring_allreduce"]
+from . import programs
 
-
-def run(ranks, *arguments, program=PROGRAM):
-    command = [MPIRUN, "-n", str(ranks), *program] if ranks else program
-    environment = os.environ | {"PYTHONPATH": str(HERE)}
-    return subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, timeout=100, cwd=HERE, env=environment
-    )
+run = partial(programs.run, "reference.ring_allreduce")
 
 
 @pytest.mark.parametrize("ranks", [0, 3, 8])
@@ -105,7 +94,7 @@ def test_bad_input_is_told_once_and_ends_every_rank(arguments, says):
 
 
 def test_ranks_with_different_sizes_are_told_so():
-    done = run(1, "--size", "8", ":", "-n", "1", *PROGRAM, "--size", "16")
+    done = run(1, "--size", "8", ":", "-n", "1", sys.executable, "-m", "reference.ring_allreduce", "--size", "16")
     assert done.returncode == 2 and "different arguments" in done.stderr and "[16]" in done.stderr
 
 
@@ -118,7 +107,7 @@ def test_a_wrong_sum_is_told_and_fails(tmp_path):
         "program.allreduce = lambda comm, x, **how: x\n"
         "sys.exit(cli.main(program.run, program.parser(), ['--size', '64', '--repeat', '1']))\n"
     )
-    done = run(2, program=[sys.executable, str(planted)])
+    done = programs.run([sys.executable, str(planted)], 2)
     assert done.returncode == 1 and "WRONG SUM" in done.stdout and "NOT VERIFIED" in done.stdout
 
 
@@ -133,7 +122,7 @@ def test_a_rank_that_fails_takes_the_others_with_it(tmp_path):
         "    comm.Barrier()\n"
         "sys.exit(cli.main(run, program.parser(), []))\n"
     )
-    done = run(3, program=[sys.executable, str(planted)])
+    done = programs.run([sys.executable, str(planted)], 3)
     assert done.returncode != 0 and "rank 1: RuntimeError: planted" in done.stderr
 
 
