@@ -26,7 +26,12 @@ def batch_indices(samples: int, size: int, step: int, seed: int = 0) -> Tensor:
 
 
 def share(items, rank: int, ranks: int):
-    """The contiguous part of a tensor or list that is this rank's: the first len % ranks ranks have one more."""
+    """The contiguous part of a tensor or list that is this rank's: the first len % ranks ranks have one more.
+
+    Raises ValueError unless 0 <= rank < ranks.
+    """
+    if not 0 <= rank < ranks:
+        raise ValueError(f"parts are numbered 0 to {ranks - 1}, got {rank=}")
     least, more = divmod(len(items), ranks)
     first = rank * least + min(rank, more)
     return items[first : first + least + (rank < more)]

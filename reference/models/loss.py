@@ -23,21 +23,32 @@ def loss_sum(model: nn.Module, data: Data) -> tuple[Tensor, int]:
     """
     logits = model(data.x)
     total = F.cross_entropy(logits.flatten(0, -2), data.y.flatten(), reduction="sum", ignore_index=IGNORED)
-    return total, int((data.y != IGNORED).sum())
+    return total, targets(data)
+
+
+def targets(data: Data) -> int:
+    """How many targets are not IGNORED."""
+    return int((data.y != IGNORED).sum())
 
 
 @torch.no_grad()
 def mean_loss(model: nn.Module, data: Data) -> float:
-    """The mean cross entropy (nats) over the targets that count, in evaluation mode."""
-    totals, counts = zip(*[loss_sum(model, piece) for piece in _pieces(model, data)])
-    return float(sum(total.double() for total in totals)) / sum(counts)
+    """The mean cross entropy (nats) over the targets that count, in evaluation mode. Raises ValueError if none does."""
+    total = sum(loss_sum(model, piece)[0].double() for piece in _pieces(model, data))
+    return _mean(float(total), targets(data))
 
 
 @torch.no_grad()
 def accuracy(model: nn.Module, data: Data) -> float:
-    """The share of the targets that count which the model gets right, in evaluation mode."""
+    """The share of the targets that count which the model gets right; else as mean_loss."""
     right = sum(int((model(piece.x).argmax(-1) == piece.y).sum()) for piece in _pieces(model, data))
-    return right / int((data.y != IGNORED).sum())
+    return _mean(right, targets(data))
+
+
+def _mean(total: float, count: int) -> float:
+    if not count:
+        raise ValueError("a mean over no targets: there is no sample, or every target is IGNORED")
+    return total / count
 
 
 def _pieces(model: nn.Module, data: Data, size: int = 512) -> Iterator[Data]:

@@ -36,15 +36,18 @@ def train(
 def gradients(model: nn.Module, data: Data, micro_batches: int = 1) -> float:
     """Set each parameter's .grad to the gradient of the mean loss over this batch; the mean loss.
 
-    The mean is over the targets that count. If none does, loss and gradients are 0.
+    The mean is over the targets that count. If none does, loss and gradients are 0. Some parts are empty if there are
+    more micro-batches than samples. Raises ValueError unless micro_batches >= 1.
     """
+    if micro_batches < 1:
+        raise ValueError(f"a batch is cut into at least 1 part, got {micro_batches=}")
     model.zero_grad()
-    loss, targets = 0.0, 0
+    loss, count = 0.0, 0
     for k in range(micro_batches):
-        total, count = loss_sum(model, Data(*(share(tensor, k, micro_batches) for tensor in data)))
+        total, targets = loss_sum(model, Data(*(share(tensor, k, micro_batches) for tensor in data)))
         total.backward()
-        loss, targets = loss + total.item(), targets + count
+        loss, count = loss + total.item(), count + targets
     for parameter in model.parameters():
         if parameter.grad is not None:
-            parameter.grad /= max(targets, 1)
-    return loss / max(targets, 1)
+            parameter.grad /= max(count, 1)
+    return loss / max(count, 1)
