@@ -8,8 +8,9 @@ Idea      A sum of sparse vectors needs no index of what is zero everywhere. So 
 Fill-in   The ranks' supports differ, so a partial sum has more elements than its terms: with j random supports of k
           out of d elements about d (1 - (1 - k/d)^j) are not 0. In a ring reduce-scatter what arrives has gone
           through j hands, so each message is larger than the one before.
-Dense     A pair is 32 + ceil(log2 n) bits, a plain value 32: a block of n elements that is about half full or more
-          travels dense. So no message is larger than that of the dense all-reduce. The result is the same, bit by bit.
+Dense     A pair is 32 + b bits, b = ceil(log2 n), a plain value 32: a block of n elements of which more than
+          32 / (32 + b) are not 0 travels dense. So no message is larger than that of the dense all-reduce. The result
+          is the same, bit by bit.
 Which     ring                 2 (P - 1) messages, the later the fuller
           direct               each rank sends its pairs to their owner, so the reduce-scatter does not fill in at all;
                                only the sums do, once (SparCML: split allgather)

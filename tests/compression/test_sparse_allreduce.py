@@ -1,4 +1,4 @@
-"""Sparse vectors through the schedules of chapter 1: the same bits, fewer bytes, and the fill-in that the formula says."""
+"""Sparse vectors through the schedules of chapter 1: the same bits, fewer bytes, and as much fill-in as predicted."""
 
 import pytest
 import torch
@@ -60,13 +60,13 @@ def sizes(run, rank):
 
 def test_a_ring_fills_in_from_hand_to_hand():
     """Message j of the reduce-scatter is the sum of j supports: d/P (1 - (1 - k/d)^j) elements, on average."""
-    P, d, k = 8, 80_000, 800
+    P, d, k = 8, 400_000, 4000
     run = launch(summed, P, d, k, "ring")
     mean = torch.tensor([sizes(run, rank) for rank in range(P)]).float().mean(0)
     predicted = [message(d // P, k / P, j) for j in range(1, P)] + [message(d // P, k / P, P)] * (P - 1)
-    assert mean.tolist() == pytest.approx(predicted, rel=0.03)
+    assert mean.tolist() == pytest.approx(predicted, rel=0.05)
     growth = mean[1 : P - 1] / mean[0]
-    assert growth.tolist() == pytest.approx([1.99, 2.97, 3.94, 4.90, 5.85, 6.79], rel=0.03)
+    assert growth.tolist() == pytest.approx([1.99, 2.97, 3.94, 4.90, 5.85, 6.79], rel=0.05)
     same = launch(summed, P, d, k, "ring", True)  # the same places everywhere: nothing fills in
     assert max(map(max, (sizes(same, rank) for rank in range(P)))) < 1.2 * message(d // P, k / P, 1)
 
@@ -87,15 +87,15 @@ def test_fill_in_by_hand():
 
 
 def test_it_switches_to_dense_when_pairs_do_not_pay():
-    """A quarter of the elements on each of 8 ranks: from the third hand on messages are whole blocks."""
-    P, d, k = 8, 8000, 2000
+    """35 % of the elements on each of 8 ranks: 82 % after four hands, and pairs of 42 bits cease to pay at 76 %."""
+    P, d, k = 8, 8000, 2800
     run = launch(summed, P, d, k, "ring")
     block = 4 * d // P
-    assert [size == block for size in sizes(run, 0)] == [False] * 2 + [True] * (2 * P - 4)
+    assert [size == block for size in sizes(run, 0)] == [False] * 3 + [True] * (2 * P - 5)
 
 
 def test_which_way_sends_least_depends_on_how_full_the_sum_gets():
-    """1 %: few ranks all-gather; many are better off adding; a factor of two against the dense ring is the end of it."""
+    """1 %: few ranks all-gather; many are better off adding, and gain a factor of two over the dense ring at most."""
     d = 2**20
 
     def best(P, k):
@@ -125,8 +125,8 @@ def test_global_top_k_keeps_k_in_log_rounds(P):
 
 
 def test_global_top_k_is_exact_where_supports_agree_and_loses_partial_sums_where_not(world):
-    """Place 0: the 20 of rank 3 comes through; the 3 of ranks 0 and 1 does not, for it was less than their 10."""
-    parts = [[1.0, 10, 0, 0], [2.0, 0, 0, 0], [0, 0, 1, 0], [20.0, 0, 0, 0]]
+    """Place 0: the 20 of rank 3 comes through; the 2 of rank 2 does not, for rank 0, which it meets first, has 10."""
+    parts = [[0.0, 10, 0, 0], [0.0, 0, 1, 0], [2.0, 0, 0, 0], [20.0, 0, 0, 0]]
     if world == "virtual":
         alike = launch(lambda comm: global_top_k(comm, sparse(comm.rank, 100, 5, True), 5), 4).results[0]
         assert torch.allclose(alike, sum(sparse(rank, 100, 5, True) for rank in range(4)))
@@ -134,11 +134,11 @@ def test_global_top_k_is_exact_where_supports_agree_and_loses_partial_sums_where
     def program(comm):
         return global_top_k(comm, torch.tensor(parts[comm.rank]), 1).tolist()
 
-    assert launch(program, 4, world=world).results == [[20, 0, 0, 0]] * 4  # the sum there is 23
+    assert launch(program, 4, world=world).results == [[20, 0, 0, 0]] * 4  # the sum there is 22
 
 
 def test_clear_errors():
-    with pytest.raises(LaunchError, match="sparse_allreduce carries out ring, direct, .*, not 'bruck'"):
+    with pytest.raises(LaunchError, match=r"sparse_allreduce carries out ring, direct, .*, not 'bruck'"):
         launch(lambda comm: sparse_allreduce(comm, torch.ones(3), "bruck"), 2)
     with pytest.raises(ValueError, match="powers of two, not for 6 ranks"):
         volume("recursive doubling", 6, 60, 6)
