@@ -16,7 +16,8 @@ import torch
 
 def generator(*numbers: int) -> torch.Generator:
     """A torch generator on the CPU, made from any whole numbers >= 0: generator(seed, step, rank)."""
-    return torch.Generator().manual_seed(int(np.random.SeedSequence(numbers).generate_state(1)[0]))
+    mixed = np.random.SeedSequence([len(numbers), *numbers])  # the length, since it takes (1,) and (1, 0) for the same
+    return torch.Generator().manual_seed(int(mixed.generate_state(1)[0]))
 
 
 @contextmanager
