@@ -40,24 +40,24 @@ def assign(
     """
     order = range(len(nbytes))[::-1] if order is None else order
     kinds = [None] * len(nbytes) if kinds is None else kinds
-    limits = limit, limit if first_limit is None else first_limit
-    if not min(limits) > 0:
+    first_limit = limit if first_limit is None else first_limit
+    if not (limit > 0 and first_limit > 0):
         raise ValueError(
-            f"a bucket must hold more than 0 bytes: got a limit of {limit} and a first one of {first_limit}"
+            f"a bucket must hold more than 0 bytes: got a limit of {limit}, and {first_limit} for the first"
         )
     if sorted(order) != list(range(len(nbytes))):
-        raise ValueError(f"an order of {len(nbytes)} tensors names each of 0 ... {len(nbytes) - 1} once, not {order}")
-    done: list[list[int]] = []
-    filling: dict[Hashable, list[int]] = {}  # of each kind the bucket that is not full yet
+        raise ValueError(f"an order of {len(nbytes)} tensors names each of 0 ... {len(nbytes) - 1} once, got {order}")
+    full: list[list[int]] = []
+    filling: dict[Hashable, list[int]] = {}  # the bucket of each kind that is not full yet
     for tensor in order:
         bucket = filling.setdefault(kinds[tensor], [])
-        most = limits[all(kinds[other[0]] != kinds[tensor] for other in done)]
+        most = limit if any(kinds[other[0]] == kinds[tensor] for other in full) else first_limit
         if bucket and sum(nbytes[other] for other in bucket) + nbytes[tensor] > most:
-            done.append(bucket)
+            full.append(bucket)
             bucket = filling[kinds[tensor]] = []
         bucket.append(tensor)
     place = {tensor: position for position, tensor in enumerate(order)}
-    return sorted([*done, *filling.values()], key=lambda bucket: place[bucket[-1]])
+    return sorted([*full, *filling.values()], key=lambda bucket: place[bucket[-1]])
 
 
 class Bucket(NamedTuple):
