@@ -2,7 +2,8 @@
 
 Idea      One device, one whole batch: the gradient of the mean loss, then a step of the optimizer. With micro-batches
           the sums over the parts are added up before the one division, so that it is the same mathematical step with
-          the activations of one part at a time.
+          the activations of one part at a time. (Unless the model looks at the batch as a whole: batch normalisation
+          then sees a part.)
 """
 
 from __future__ import annotations

@@ -88,6 +88,17 @@ def test_dropout_only_while_training():
     assert torch.equal(model(tokens), model(tokens)) and torch.equal(model(tokens), GPT(TINY)(tokens))
 
 
+def test_weights_keep_the_size_of_a_vector_whatever_its_width():
+    model = GPT(Config(width=128, layers=3, heads=2), seed=2)
+    spread = {name: weight.std().item() * weight.shape[-1] ** 0.5 for name, weight in model.named_parameters()}
+    last = [f"blocks.{i}.{name}.weight" for i in range(3) for name in ("attention.out", "feed_forward.2")]
+    for name, weight in model.named_parameters():
+        if weight.dim() == 2:
+            assert spread[name] == pytest.approx(6**-0.5 if name in last else 1, rel=0.05), name
+        else:
+            assert torch.equal(weight, torch.full_like(weight, "norm" in name and name.endswith("weight"))), name
+
+
 def test_it_learns_more_than_how_often_each_byte_occurs():
     """Measured: 2.38 to 2.45 nats after 150 steps, where the frequencies alone reach 3.10."""
     model, data = GPT(TINY), text(32)
