@@ -1,0 +1,103 @@
+"""DistributedDataParallel: the model, the batches and the optimizer of tests/data_parallel/test_ddp.py."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from reference.models import MLP, Data, batch, digits, loss_sum, share
+
+from . import oracle
+
+SIZES, SIZE, STEPS = (64, 24, 24, 24, 10), 20, 4  # batches of 20: the ranks have 7, 7 and 6 samples
+MIB = 2**20
+
+
+def model_and_optimizer() -> tuple[nn.Module, torch.optim.Optimizer]:
+    """What all ranks of both programs begin with."""
+    model = MLP(SIZES, seed=0)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+def my_batch(step: int, rank: int, ranks: int) -> Data:
+    """This rank's share of a step."""
+    return batch(digits(), SIZE, step, rank=rank, ranks=ranks)
+
+
+def flat(tensors) -> torch.Tensor:
+    """All in one vector, copied."""
+    return torch.cat([tensor.detach().flatten() for tensor in tensors])
+
+
+def mean_over_samples(ddp: nn.Module, ranks: int) -> None:
+    """From DDP's mean over ranks of the local sums to the mean over all samples."""
+    for parameter in ddp.parameters():
+        parameter.grad.mul_(ranks / SIZE)
+
+
+@oracle
+def ddp_training(rank: int, ranks: int) -> dict:
+    """Losses, the gradient of each step, the parameters in the end."""
+    model, optimizer = model_and_optimizer()
+    ddp, losses, found = DistributedDataParallel(model), [], []
+    for step in range(STEPS):
+        total, _ = loss_sum(ddp, my_batch(step, rank, ranks))
+        optimizer.zero_grad()
+        total.backward()
+        mean_over_samples(ddp, ranks)
+        total = total.detach()
+        dist.all_reduce(total)
+        losses.append(total.item() / SIZE)
+        found.append(flat(parameter.grad for parameter in model.parameters()))
+        optimizer.step()
+    return {"losses": losses, "gradients": found, "parameters": flat(model.parameters())}
+
+
+@oracle
+def ddp_no_sync(rank: int, ranks: int) -> torch.Tensor:
+    """The gradient of one step in 3 micro-batches, of which the last synchronises."""
+    model, _ = model_and_optimizer()
+    ddp, mine = DistributedDataParallel(model), my_batch(0, rank, ranks)
+    for k in range(3):
+        part = Data(*(share(each, k, 3) for each in mine))
+        if k < 2:
+            with ddp.no_sync():
+                loss_sum(ddp, part)[0].backward()
+        else:
+            loss_sum(ddp, part)[0].backward()
+    mean_over_samples(ddp, ranks)
+    return flat(parameter.grad for parameter in model.parameters())
+
+
+class Shuffled(nn.Module):
+    """Layers of one size that are used in another order than they are listed in."""
+
+    def __init__(self, order=(2, 0, 3, 1)):
+        super().__init__()
+        self.order, self.layers = order, nn.ModuleList(nn.Linear(64, 64, bias=False) for _ in order)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x [n, 64] -> [n, 64]."""
+        for number in self.order:
+            x = self.layers[number](x)
+        return x
+
+
+@oracle
+def ddp_buckets(rank: int, ranks: int) -> list:
+    """The names in each bucket, in the order in which the buckets were started, for each of three steps."""
+    model = Shuffled()
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    ddp, steps = DistributedDataParallel(model, bucket_cap_mb=2 * 64 * 64 * 4 / MIB), []  # two layers a bucket
+
+    def note(state, bucket):
+        steps[-1].append([names[id(parameter)] for parameter in bucket.parameters()])
+        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda future: future.value()[0])
+
+    ddp.register_comm_hook(None, note)
+    for _ in range(3):
+        steps.append([])
+        ddp(torch.ones(1, 64)).sum().backward()
+    return steps
