@@ -137,6 +137,10 @@ def test_until_a_time_nobody_waits_and_what_is_left_is_lost_unless_it_is_put_bac
     assert [number for _, number, _ in queue.results] == [13, 12, 4, 11] and own.results[2][1] == (1, 9)
 
 
+def test_each_rank_that_has_any_does_at_least_one():
+    assert launch(lambda comm: work_until(comm, 0.0, "abc"[: comm.rank], print), 3).results == [[], [], ["b"]]
+
+
 def test_dropping_the_slowest_forgets_its_data():
     """Four ranks with data of their own; the one that is always slow is never heard: counting right does not help."""
     times = np.tile([1.0, 1.0, 3.0, 1.0], (5, 1))
