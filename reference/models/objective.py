@@ -24,6 +24,7 @@ class Objective:
     """The mean loss of a model over some data, as a function of the vector w [d] of its trainable parameters.
 
     A gradient is taken on global batches of `size` samples. The model is copied; one object serves any number of ranks.
+    What a model keeps besides parameters, such as batch normalisation's running mean, is in the copy and not in w.
     """
 
     def __init__(self, model: nn.Module, data: Data, size: int, seed: int = 0):

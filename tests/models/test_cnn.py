@@ -39,7 +39,7 @@ def test_as_many_stages_as_the_picture_can_be_halved(channels):
 
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_it_learns_the_digits(batch_norm):
-    """Measured: 0.958 and 0.967 after 100 steps."""
+    """Measured: 0.967 to 0.989 after 200 steps, seeds 0 to 4."""
     model = CNN(batch_norm=batch_norm)
-    train(model, digits(), torch.optim.SGD(model.parameters(), lr=0.5), steps=100, size=64)
-    assert accuracy(model, digits(train=False)) > 0.92
+    train(model, digits(), torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), steps=200, size=64)
+    assert accuracy(model, digits(train=False)) > 0.95

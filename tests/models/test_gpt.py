@@ -100,7 +100,7 @@ def test_weights_keep_the_size_of_a_vector_whatever_its_width():
 
 
 def test_it_learns_more_than_how_often_each_byte_occurs():
-    """Measured: 2.38 to 2.45 nats after 150 steps, where the frequencies alone reach 3.10."""
+    """Measured: 2.56 to 2.66 nats after 75 steps, seeds 0 to 2; the frequencies alone give 3.10."""
     model, data = GPT(TINY), text(32)
     train(model, data, torch.optim.Adam(model.parameters(), lr=0.01), steps=75, size=16)
     frequency = torch.bincount(data.y.flatten()).double() / data.y.numel()

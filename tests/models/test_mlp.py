@@ -14,7 +14,7 @@ def test_it_is_affine_maps_with_a_relu_between_them():
 
 
 def test_it_learns_the_digits():
-    """Measured: 0.983 to 0.989 after 200 steps, seeds 0 to 2; a tenth of that in pure guessing."""
+    """Measured: 0.967 to 0.978 after 200 steps, seeds 0 to 4; guessing gives 0.1."""
     model = MLP(seed=0)
-    train(model, digits(), torch.optim.SGD(model.parameters(), lr=0.5), steps=200, size=64)
+    train(model, digits(), torch.optim.SGD(model.parameters(), lr=1.0), steps=200, size=128)
     assert accuracy(model, digits(train=False)) > 0.95
