@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import mpi
-from ..collectives import allreduce
+from ..collectives import allreduce, fit
 from .average import finished_count, start_count
 from .buckets import adopt, allocate, assign
 from .replicate import agree, structure
@@ -89,6 +89,8 @@ class Replica:
         self.comm, self.module, self.communicate, self.check_finite = comm, module, communicate, check_finite
         self.names, self.parameters = map(list, zip(*trained))
         self.limits = bucket_bytes, min(first_bucket_bytes, bucket_bytes)
+        if communicate is start_allreduce and comm.size > 1:
+            fit.known(comm)  # a real machine is measured now, and not within the first backward pass
         self._fill_in(None if isinstance(order, str) else order)
         self._next_order: list[int] | None = None
         self._learning = order == "ready"
