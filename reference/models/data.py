@@ -20,7 +20,7 @@ from torch import Tensor
 from .seeds import generator
 
 IGNORED = -100
-"""A target that does not count: padding. What torch's cross entropy passes over unless told otherwise."""
+"""A target that does not count, such as padding. What torch's cross entropy passes over unless told otherwise."""
 
 NOVEL = Path(__file__).parent / "data" / "pride_and_prejudice.txt"
 

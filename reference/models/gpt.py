@@ -38,10 +38,10 @@ class Config(NamedTuple):
 
 
 TINY = Config(length=32, width=32, heads=2, layers=2)
-"""35 thousand parameters: for tests."""
+"""35 thousand parameters, for tests."""
 
 BENCHMARK = Config(length=128, width=256, heads=8, layers=8)
-"""6.4 million parameters: a gradient of 26 MB."""
+"""6.4 million parameters, that is a gradient of 26 MB."""
 
 
 def parameter_count(config: Config) -> int:
