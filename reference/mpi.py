@@ -4,8 +4,8 @@ Why a door. A distributed function takes `comm` as its first argument and calls 
 unchanged on real ranks (`mpirun`) and on the virtual cluster (`reference.worlds`). Two things would break that:
 mpi4py's class-level calls (`MPI.Request.Waitall`) accept real requests only, and importing `mpi4py.MPI` starts MPI.
 So this module re-exports constants, operations and types, does not start MPI until `world()` is called, and offers
-the few functions that have to look at the object they are given: `waitall`, `waitany`, `wtime`, `compute`, `sleep`,
-`win_allocate`, `win_allocate_shared`.
+the few functions that have to look at the object they are given: `waitall`, `waitany`, `wtime`, `compute`, `charge`,
+`sleep`, `win_allocate`, `win_allocate_shared`.
 
 `API` is the whole subset of MPI that the course uses. It is kept small enough that an adapter over
 `torch.distributed` could offer it too. Standard: MPI 4.1 (2023); names and semantics: mpi4py 4.1.
@@ -208,6 +208,16 @@ def compute(comm, seconds: float = 0.0, *, reduced: int = 0) -> None:
         comm.compute(seconds, reduced)
     else:
         spin(seconds)
+
+
+def charge(comm, seconds: float, label: str = "") -> None:
+    """Account for work that this rank has just done and that would take `seconds` on its device (perf/meter.py).
+
+    On the virtual cluster the clock moves on; in the timeline, charges with one `label` that follow each other without
+    a gap make one computation. On real ranks nothing happens: the work has taken its own time already.
+    """
+    if not isinstance(comm, MPI.Comm):
+        comm.charge(seconds, label)
 
 
 def spin(seconds: float) -> None:

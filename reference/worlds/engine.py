@@ -81,6 +81,7 @@ class Rank:
         self.error: BaseException | None = None
         self.bytes_sent = self.messages = self.polls = 0
         self.polled_at = self.polling_since = -1.0
+        self.computation = -1  # where the timeline has its last computation, if that has a label
         self.turn = Turns()
         self.calls: Counter = Counter()
 
@@ -334,12 +335,19 @@ class Engine:
             self.doom(Deadlock, report.polling_cause(me))
             self._finish(me)
 
-    def computed(self, me: Rank, start: float, seconds: float, reduced: int = 0) -> float:
-        """When a computation of `me` from `start` on ends; a slow rank takes longer, a reduction gamma a byte."""
-        seconds = (seconds + reduced * self.network.gamma) * me.slow
-        if seconds > 0:
-            self.timeline.append(Event(me.index, "compute", start, start + seconds))
-        return start + seconds
+    def computed(self, me: Rank, start: float, seconds: float, reduced: int = 0, label: str = "") -> float:
+        """When a computation of `me` from `start` on ends; a slow rank takes longer, a reduction gamma a byte.
+
+        In the timeline, one that has a `label` and follows another of that label without a gap makes that one longer.
+        """
+        end = start + (seconds + reduced * self.network.gamma) * me.slow
+        last = self.timeline[me.computation] if label and me.computation >= 0 else None
+        if last is not None and (last.label, last.end) == (label, start):
+            self.timeline[me.computation] = last._replace(end=end)
+        elif end > start:
+            me.computation = len(self.timeline) if label else -1
+            self.timeline.append(Event(me.index, "compute", start, end, label=label))
+        return end
 
     def count(self, rank: Any, nbytes: int) -> None:
         """Count a message that leaves `rank`."""

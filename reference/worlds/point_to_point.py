@@ -97,6 +97,11 @@ class PointToPoint:
         self._engine.check(self._me)
         self._me.clock = self._engine.computed(self._me, self._me.clock, seconds, reduced)
 
+    def charge(self, seconds: float, label: str) -> None:
+        """Behind mpi.charge."""
+        self._engine.check(self._me)
+        self._me.clock = self._engine.computed(self._me, self._me.clock, seconds, label=label)
+
     def sleep(self, seconds: float) -> None:
         """Behind mpi.sleep."""
         if seconds < 0:
