@@ -1,0 +1,59 @@
+"""What a replica holds and what its gradients weigh: bytes, before anything is computed.
+
+Source    Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020), section 3.
+Idea      Data parallelism copies everything but the data. A replica of Psi parameters with Adam in mixed precision has
+
+              2 Psi weights (fp16) + 2 Psi gradients (fp16) + 12 Psi: weights, momentum, variance in fp32  =  16 Psi
+
+          bytes, 8 times the weights that one downloads; P replicas have P times that. Activations come on top.
+Volume    A synchronisation moves the gradients: a ring sends 2 (P - 1) / P of their bytes from each rank.
+Sharded   Tensor and pipeline parallelism leave a rank Psi / (TP PP) parameters; that, not Psi, is what data parallelism
+          then copies and sends.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..collectives.cost import ring_bytes
+
+
+class Recipe(NamedTuple):
+    """Bytes for each parameter."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+
+
+ADAM_MIXED = Recipe(2, 2, 12)
+"""Weights and gradients in 16 bits; the optimizer keeps weights, momentum and variance in 32."""
+
+ADAM = Recipe(4, 4, 8)
+"""All in 32 bits."""
+
+SGD_MOMENTUM = Recipe(4, 4, 4)
+SGD = Recipe(4, 4, 0)
+
+
+class Replica(NamedTuple):
+    """Bytes of one replica, without activations."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self)
+
+
+def replica(parameters: int, recipe: Recipe = ADAM_MIXED, shards: int = 1) -> Replica:
+    """What one rank of data parallelism holds; shards: among how many the model is cut, TP times PP."""
+    return Replica(*(-(-parameters // shards) * each for each in recipe))
+
+
+def synchronisation(parameters: int, P: int, itemsize: int = 2, shards: int = 1) -> int:
+    """Bytes that the busiest of P ranks sends in a ring all-reduce of the gradients."""
+    return int(ring_bytes(P, -(-parameters // shards), itemsize).max())
