@@ -143,7 +143,8 @@ def carry_out(comm, posts: Iterable[Posts], send, recv, op=mpi.SUM, tag: int | N
 
     Whoever drives this generator decides how to wait: `complete` blocks, a RoundsRequest tests, the virtual cluster's
     event loop advances it by itself. send, recv: one-dimensional arrays, which may be one and the same. tag: that of
-    the collective which this is a part of.
+    the collective which this is a part of. A collective of several parts takes one tag when it begins: of two that are
+    under way, the second parts begin on each rank in an order of its own, and fresh tags would be mixed up.
     """
     combine, scratch = combiner(op, recv), []
     tag = mpi.fresh_tag(comm) if tag is None else tag  # one for all rounds: messages of a pair of ranks keep order
@@ -166,10 +167,12 @@ def carry_out(comm, posts: Iterable[Posts], send, recv, op=mpi.SUM, tag: int | N
             yield requests
 
 
-def steps(comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = None, op=mpi.SUM) -> Iterator[list]:
-    """Plan the rounds and carry them out. Without `recv`, blocks come in where others go out."""
+def steps(
+    comm, rounds: Iterable[Round], send: Blocks, recv: Blocks | None = None, op=mpi.SUM, tag: int | None = None
+) -> Iterator[list]:
+    """Plan the rounds and carry them out. Without `recv`, blocks come in where others go out. tag: as in carry_out."""
     recv = recv or send
-    return carry_out(comm, plan(rounds, send, recv), send.array, recv.array, op)
+    return carry_out(comm, plan(rounds, send, recv), send.array, recv.array, op, tag)
 
 
 def _scratch(kept: list, place: int, like, size: int):

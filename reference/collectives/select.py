@@ -117,13 +117,21 @@ def _options(name: str, P: int, count: int, itemsize: int, machine: Network | fi
 
 
 @collective
-def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Network | fit.Fit | None = None, **options):
+def allreduce(
+    comm,
+    x,
+    op=mpi.SUM,
+    algorithm: str | None = None,
+    machine: Network | fit.Fit | None = None,
+    tag: int | None = None,
+    **options,
+):
     """Combine x over the ranks, in place, and return it; all ranks get the same bits.
 
     x: contiguous array or tensor of any shape, of one length on all ranks. op: an MPI operation or your own function of
     two arrays (operations.py). algorithm: a name in ALLREDUCE, with its options (segments, ranks_per_node, across,
     width); else the fastest one for `machine`: a Network, a Fit, or by default what is known of the one that comm
-    runs on.
+    runs on. tag: that of the collective which this is a part of (rounds.carry_out).
     On real ranks the first call on a communicator measures for some seconds, unless machine or algorithm is given: all
     ranks must make it (or begin it, with `allreduce.start`) at one point of the program.
     Raises ValueError for an unknown algorithm or an array that is not contiguous, TypeError for what is no array.
@@ -141,5 +149,5 @@ def allreduce(comm, x, op=mpi.SUM, algorithm: str | None = None, machine: Networ
                 algorithm, options, _ = choose(comm.size, len(elements), elements.itemsize, known)
             # the machine is kept beside the plan, so that its id is not given to another one
             planned = mpi.kept(comm)[key] = plan_allreduce(comm, elements, algorithm, options), machine
-        yield from carry_out(comm, planned[0], elements, elements, op)
+        yield from carry_out(comm, planned[0], elements, elements, op, tag)
     return x

@@ -27,8 +27,9 @@ import torch
 from torch import Generator, Tensor
 
 from .. import mpi
-from ..collectives import allgather, allreduce, cost
+from ..collectives import allreduce, cost
 from ..collectives.algorithms import ALLGATHER, collective, find
+from ..collectives.bruck import bruck_allgather_rounds
 from ..collectives.exchange import pairwise_alltoall_rounds
 from ..collectives.ring import ring_allgather_rounds
 from ..collectives.rounds import Blocks, block_bounds, steps
@@ -73,23 +74,24 @@ def allgather_sum(comm, sender: Sender, x: Tensor, generator: Generator | None =
     sender: a codec, or an ErrorFeedback of this rank. algorithm: of the all-gather, a name in ALLGATHER.
     Raises ValueError on every rank if one of them could not encode its x, which is scratch then.
     """
+    tag = mpi.fresh_tag(comm)  # one for both parts (rounds.carry_out)
     wire, why = encoded(sender, x, generator)
     size = sender.nbytes(len(x))
-    sizes = [size] * comm.size if size is not None else (yield from _sizes(comm, len(wire)))
+    sizes = [size] * comm.size if size is not None else (yield from _sizes(comm, len(wire), tag))
     wires = Blocks(wire.new_empty(sum(sizes)), counts=sizes)
     wires[comm.rank, comm.rank + 1][:] = wire
-    yield from steps(comm, find(ALLGATHER, algorithm).rounds(comm.rank, comm.size), wires)
+    yield from steps(comm, find(ALLGATHER, algorithm).rounds(comm.rank, comm.size), wires, tag=tag)
     if bad := [rank for rank in range(comm.size) if refused(wires[rank, rank + 1])]:
         raise ValueError(f"ranks {bad} of {comm.size} could not encode their vectors; {why or 'they say why'}") from why
     add_decoded(comm, sender, wires, x)
     return x
 
 
-def _sizes(comm, mine: int) -> Iterator[list]:
+def _sizes(comm, mine: int, tag: int) -> Iterator[list]:
     """How many bytes each rank has to say, if that depends on what it has: 8 bytes a rank, in few rounds."""
     sizes = torch.zeros(comm.size, dtype=torch.int64)
     sizes[comm.rank] = mine
-    yield from allgather.driver(comm, sizes, algorithm="bruck")
+    yield from steps(comm, bruck_allgather_rounds(comm.rank, comm.size), Blocks(sizes, comm.size), tag=tag)
     return sizes.tolist()
 
 
@@ -147,7 +149,7 @@ def two_way_sum(comm, x: Tensor, state: TwoWay, generator: Generator | None = No
     Raises ValueError on every rank if one of them could not encode its x; x and state are scratch then.
     """
     blocks, mine, why = Blocks(x, comm.size), (comm.rank, comm.rank + 1), None
-    size, total = state.sizes[comm.rank], blocks[mine]
+    size, total, tag = state.sizes[comm.rank], blocks[mine], mpi.fresh_tag(comm)
     out = Blocks(x.new_empty(sum(state.sizes), dtype=torch.uint8), counts=state.sizes)
     come = Blocks(x.new_empty(comm.size * size, dtype=torch.uint8), counts=[size] * comm.size)
     for q in range(comm.size):
@@ -155,14 +157,14 @@ def two_way_sum(comm, x: Tensor, state: TwoWay, generator: Generator | None = No
             out[q, q + 1][:], said = encoded(state.up[q], blocks[q, q + 1], generator)
             why = why or said
     come[mine][:] = out[mine]
-    yield from steps(comm, pairwise_alltoall_rounds(comm.rank, comm.size), out, come)
+    yield from steps(comm, pairwise_alltoall_rounds(comm.rank, comm.size), out, come, tag=tag)
     if any(refused(come[rank, rank + 1]) for rank in range(comm.size)):
         out[mine][:] = REFUSED
     elif size:
         add_decoded(comm, state.down, come, total)
         out[mine][:], said = encoded(state.down, total, generator)
         why = why or said
-    yield from steps(comm, ring_allgather_rounds(comm.rank, comm.size), out)
+    yield from steps(comm, ring_allgather_rounds(comm.rank, comm.size), out, tag=tag)
     _decode_blocks(state, out, blocks, comm.size, why)
     return x
 

@@ -7,6 +7,7 @@ import torch
 from reference.collectives import allreduce, cost
 from reference.compression import int8, random_k, scaled_sign, threshold, top_k
 from reference.compression.error_feedback import ErrorFeedback
+from reference.compression.powersgd import PowerSGD, power_sgd
 from reference.compression.reduce import (
     TwoWay,
     allgather_cost,
@@ -17,6 +18,7 @@ from reference.compression.reduce import (
     two_way_sum,
 )
 from reference.models import generator
+from reference.mpi import compute
 from reference.worlds import LaunchError, launch, networks
 
 A, B, C = 3e-6, 2e-10, 7e-11
@@ -205,6 +207,37 @@ def test_a_rank_that_shouts_has_one_vote():
 
     vote, total = launch(program, 5).results[0]
     assert (vote == 1).all() and (total < 0).all()
+
+
+@pytest.mark.parametrize("way", ["varying", "two ways", "PowerSGD"])
+def test_two_under_way_do_not_mix(way, world):
+    """Each has two parts, and on every rank another one comes to its second part first."""
+
+    def start(comm, x):
+        if way == "varying":
+            return allgather_sum.start(comm, threshold(1.0), x)
+        if way == "two ways":
+            return two_way_sum.start(comm, x, TwoWay(int8(), 40, comm.rank, comm.size))
+        return power_sgd.start(
+            comm, [x.view(8, 5)], PowerSGD([(8, 5)], 1, generator(1)), algorithm="recursive doubling"
+        )
+
+    def program(comm, together):
+        x, y = vector(comm.rank), vector(comm.rank + 10)
+        requests = []
+        for each in (x, y):
+            requests.append(start(comm, each))
+            if not together:
+                requests[-1].Wait()
+        compute(comm, 1e-3)  # by now the first parts are through
+        pending = requests[:: (-1) ** comm.rank]
+        while pending:
+            pending = [request for request in pending if not request.Test()]
+        return torch.cat([x, y])
+
+    P = 2
+    one_by_one = launch(program, P, False, world=world, timeout=20).results[0]
+    assert all(torch.equal(found, one_by_one) for found in launch(program, P, True, world=world, timeout=20).results)
 
 
 # What can be wrong

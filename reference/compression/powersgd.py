@@ -1,0 +1,99 @@
+"""PowerSGD: send two thin matrices whose product is nearly the gradient; they can be summed by a plain all-reduce.
+
+Paper     Vogels, Karimireddy & Jaggi, "PowerSGD: Practical low-rank gradient compression for distributed
+          optimization" (2019), algorithms 1 and 2.
+Idea      One step of subspace iteration. P = M Q is linear in M, and so is Q = M^T P for a fixed P: the sum over the
+          ranks of what they computed is what they would have computed of the sum.
+Before    all-reduce M                                                     n m numbers
+After     all-reduce P = M Q; orthogonalise P; all-reduce Q = M^T P        r (n + m) numbers; M is about P Q^T
+Warm      Q is kept for the next step. As long as the gradient changes slowly, this is subspace iteration over the
+start     steps, and P Q^T tends to the best approximation of rank r, the truncated SVD.
+Error     M - P Q^T is added to the next gradient. Here P Q^T stands for the *sum*, so each rank keeps its own M less a
+feedback  P-th of it. With the rank's own P Q_r^T in its place (algorithm 2) the memories differ and their sum does not,
+          and nothing but the sum is ever sent: the steps are the same.
+Price     2 all-reduces one after the other, and r (n + m) n m multiplications: two products and an orthogonalisation.
+Vectors   (biases, norms) and matrices that are too small are not compressed; they travel with the P in one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+import torch
+
+from .. import mpi
+from ..collectives import allreduce_together
+from ..collectives.algorithms import collective
+
+
+def sides(shape: Sequence[int]) -> tuple[int, int]:
+    """(n, m) of a gradient seen as a matrix: its first dimension against all others, as PowerSGD sees convolutions."""
+    return (shape[0], prod(shape[1:])) if len(shape) > 1 else (prod(shape), 1)
+
+
+def compressed(shape: Sequence[int], rank: int) -> bool:
+    """Whether P and Q are fewer numbers than the matrix."""
+    n, m = sides(shape)
+    return rank * (n + m) < n * m
+
+
+def numbers(shapes: Sequence[Sequence[int]], rank: int) -> tuple[int, int]:
+    """How many numbers the first all-reduce has (all P, all that is not compressed), and the second (all Q)."""
+    small = [shape for shape in shapes if compressed(shape, rank)]
+    whole = sum(prod(shape) for shape in shapes if not compressed(shape, rank))
+    return whole + sum(rank * sides(shape)[0] for shape in small), sum(rank * sides(shape)[1] for shape in small)
+
+
+def orthogonal(P: torch.Tensor) -> torch.Tensor:
+    """Orthonormal columns [n, r] that span those of P [n, r]."""
+    return torch.linalg.qr(P)[0]
+
+
+class PowerSGD:
+    """What a rank keeps between steps: Q of each compressed gradient, and its memory of what was left out.
+
+    shapes: of all gradients, in order. rank: r. generator: draws the first Q; alike on all ranks. warm_start, feedback:
+    see above; without a warm start Q is drawn anew in every step.
+    """
+
+    def __init__(self, shapes, rank: int, generator: torch.Generator, warm_start: bool = True, feedback: bool = True):
+        self.shapes, self.rank, self.generator = [tuple(shape) for shape in shapes], rank, generator
+        self.warm_start, self.feedback = warm_start, feedback
+        self.small = [i for i, shape in enumerate(self.shapes) if compressed(shape, rank)]
+        self.whole = [i for i in range(len(self.shapes)) if i not in self.small]
+        self.Q: list[torch.Tensor] = []
+        self.error: list[torch.Tensor] = []
+
+    def start(self, matrices: list[torch.Tensor]) -> None:
+        """Draw Q where there is none to begin with, and add what was left out last time to the matrices, in place."""
+        if not (self.Q and self.warm_start):
+            drawn = [torch.randn(M.shape[1], self.rank, generator=self.generator) for M in matrices]
+            self.Q = [orthogonal(Q).to(M) for Q, M in zip(drawn, matrices)]
+        for M, error in zip(matrices, self.error):
+            M += error
+
+
+@collective
+def power_sgd(comm, gradients: list[torch.Tensor], state: PowerSGD, **how) -> Iterator[list]:
+    """Sum the gradients over the ranks, approximately, in place, and return them; the same bits on all ranks.
+
+    gradients: contiguous float32 tensors of state.shapes. how: algorithm, machine, ... of the all-reduces.
+    Raises ValueError if the shapes are others.
+    """
+    if (shapes := [tuple(g.shape) for g in gradients]) != state.shapes:
+        raise ValueError(f"gradients of shapes {shapes}, but the state is for {state.shapes}")
+    tag = mpi.fresh_tag(comm)  # one for both parts (rounds.carry_out)
+    matrices = [gradients[i].view(sides(state.shapes[i])) for i in state.small]
+    state.start(matrices)
+    P = [M @ Q for M, Q in zip(matrices, state.Q)]
+    yield from allreduce_together.driver(comm, P + [gradients[i] for i in state.whole], tag=tag, **how)
+    P = [orthogonal(p) for p in P]
+    state.Q = [M.T @ p for M, p in zip(matrices, P)]
+    yield from allreduce_together.driver(comm, state.Q, tag=tag, **how)
+    products = [p @ Q.T for p, Q in zip(P, state.Q)]
+    if state.feedback:
+        state.error = [M - product / comm.size for M, product in zip(matrices, products)]
+    for M, product in zip(matrices, products):
+        M.copy_(product)
+    return gradients
