@@ -3,6 +3,7 @@
 BLOCK = "blocks[(rank - {} - step) % P]  ->  {} = blocks[rank - {} - step]"
 BEGIN = "begin = [block * (n // P) + min(block, n % P) for block in range(P + {})]"
 OTHERS = "others = [(rank {} step) % P for step in range({}, P)]"
+SIZES = "sizes = [len(batch) // ranks + (r < len(batch) % ranks) for r in range({})]"
 
 EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "ring_reduce_scatter": {
@@ -21,5 +22,12 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
         "nothing, and arrives where it is already",
         f"{OTHERS.format('+', 1)}  ->  {OTHERS.format('+', 0)}": "the same",
         f"{OTHERS.format('+', 1)}  ->  {OTHERS.format('-', 1)}": "the other way round the circle",
+    },
+    # Chapter 2
+    "my_share": {
+        f"{SIZES.format('ranks')}  ->  {SIZES.format('ranks + 1')}": "nobody reads the size of one rank more",
+    },
+    "replicas_that_agree": {
+        "if length > limit:  ->  if length >= limit:": "if they are equal, the factor is 1",
     },
 }

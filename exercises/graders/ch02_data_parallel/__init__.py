@@ -1,0 +1,1 @@
+"""Graders of chapter 2: data parallelism."""

@@ -1,0 +1,117 @@
+"""What several exercises of chapter 2 ask of an answer."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from exercises.grading import Answer, Case, Finding, checks, sums
+from exercises.grading.exercise import ALPHA, BETA, Check
+
+ROUNDING = 1e-12  # relative: float64 adds some ten numbers with less, in any order
+FLOAT32 = 1e-5
+
+
+class Wanted(NamedTuple):
+    """A result that should be sum of weights[k] times parts[k]: where it stands, what is there, what the parts are."""
+
+    where: str
+    rank: int
+    case: Case
+    got: np.ndarray
+    parts: dict[str, np.ndarray]
+    weights: np.ndarray
+
+
+Slip = tuple[Callable[[Wanted], Sequence[float] | np.ndarray], str]  # (the weights of a known mistake, the hint)
+
+
+def weighted_sums(
+    wanted: Callable[[Case, Answer], Iterable[Wanted]], slips: Sequence[Slip], otherwise: str, nothing: str
+) -> Check:
+    """Results are weighted sums. From a wrong one its weights are found, as sums.py does, and compared with slips.
+
+    otherwise   the hint for weights that no slip has
+    nothing     the hint for what is no weighted sum of the parts at all
+    """
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for each in wanted(case, answer):
+            parts = np.stack(list(each.parts.values()))
+            error = np.abs(each.got - each.weights @ parts)
+            size = np.abs(each.weights) @ np.abs(parts)
+            if not (error <= ROUNDING * size).all():
+                return finding(each, error, size)
+        return None
+
+    def finding(each: Wanted, error: np.ndarray, size: np.ndarray) -> Finding:
+        if not np.isfinite(each.got).all():
+            return Finding(
+                f"{each.where} has {each.got[~np.isfinite(each.got)][0]} in its result.",
+                "Something was divided by 0. Which rank has no samples, and what does your code divide by there?",
+            )
+        if (error <= FLOAT32 * size).all():
+            return Finding(
+                f"{each.where} is right to about 7 digits only (largest error {error.max():.1e}).",
+                "float64 carries 16 digits. Somewhere the numbers went through float32.",
+            )
+        found = sums.recipe(each.got, [[part] for part in each.parts.values()])
+        if found is None:
+            what = "nothing but zeros" if not each.got.any() else f"{each.got[0]:.6g}, ..."
+            return Finding(f"{each.where} has {what}; right is {_formula(each, each.weights)}.", nothing)
+        matters = [bool(part.any()) for part in each.parts.values()]  # a part of zeros has any weight
+        alike = lambda weights: np.allclose(np.asarray(weights)[matters], found[matters, 0], atol=2e-6)  # noqa: E731
+        hints = (hint for weights, hint in slips if alike(weights(each)))
+        seen = f"{each.where} has {_formula(each, found[:, 0])}; right is {_formula(each, each.weights)}."
+        return Finding(seen, next(hints, otherwise))
+
+    return check
+
+
+def _formula(each: Wanted, weights: np.ndarray) -> str:
+    """Weights in words: "0.8 g0 + 0.2 g1"."""
+    terms = [f"{'' if w == 1 else f'{w:.3g} '}{name}" for name, w in zip(each.parts, weights) if w]
+    return " + ".join(terms).replace("+ -", "- ")
+
+
+def only_collectives(case: Case, answer: Answer) -> Finding | None:
+    """Collective calls for arrays, and no others."""
+    pickles = (
+        "comm.{} pickles its object: more bytes, and copies. The call with a capital letter sends the array as it is."
+    )
+    for rank, calls in enumerate(answer.calls):
+        for name in sorted(calls):
+            if checks.kind(name) == "message":
+                return Finding(
+                    f"rank {rank} called comm.{name}.",
+                    "Messages between two ranks can do it, one by one. The library's collective calls do it in fewer "
+                    "steps: leave it to them.",
+                )
+            if checks.kind(name) != "other" and name.islower():
+                return Finding(f"rank {rank} called comm.{name}, with a small letter.", pickles.format(name))
+    return None
+
+
+def called(names: Callable[[Case], list[str]], hint: str | Callable[[Case, list[str]], str]) -> Check:
+    """Every rank makes the collective calls names(case), in any order, and no others; hint(case, the calls it made)."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank in range(case.ranks):
+            made = communicated(answer, rank)
+            if made != names(case):
+                times = [f"{name} {checks.count(made.count(name), 'time')}" for name in sorted(set(made))]
+                seen = f"rank {rank} called {', '.join(times) or 'no collective'}."
+                return Finding(seen, hint(case, made) if callable(hint) else hint)
+        return None
+
+    return check
+
+
+def communicated(answer: Answer, rank: int) -> list[str]:
+    """The names of the collective calls of a rank, each as often as it was called."""
+    return sorted(name for name in answer.calls[rank].elements() if checks.kind(name) == "collective")
+
+
+def allreduce_seconds(P: int, elements: int) -> float:
+    """What a ring all-reduce of so many float64 takes on the graders' network."""
+    return 2 * (P - 1) * (ALPHA + -(-elements // P) * 8 * BETA)

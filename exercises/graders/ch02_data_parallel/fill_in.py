@@ -1,0 +1,202 @@
+"""Level 2 of chapter 2, fill in: code with blanks."""
+
+from collections import Counter
+
+import numpy as np
+
+from exercises.grading import Case, Distributed, Exercise, Finding, checks
+
+from .common import Wanted, called, only_collectives, weighted_sums
+
+
+def gradients_of_counts(*rows):
+    """Cases in which rank r has counts[r] samples."""
+
+    def cases(rng):
+        for counts in rows:
+            held = [rng.standard_normal(9 + len(counts)) * bool(count) for count in counts]
+            label = f"{checks.count(len(counts), 'rank')}, {', '.join(map(str, counts))} samples"
+            yield Case(label, tuple(zip(held, counts)))
+
+    return cases
+
+
+def over_samples(case, answer):
+    """Each rank has the gradient of the mean over all samples, made of the ranks' gradients g0, g1, ..."""
+    counts = np.array([count for _, count in case.arguments])
+    parts = {f"g{rank}": gradient for rank, (gradient, _) in enumerate(case.arguments)}
+    for rank, got in enumerate(answer.results):
+        yield Wanted(f"rank {rank}", rank, case, got, parts, counts / counts.sum())
+
+
+def counts_of(each):
+    return np.array([count for _, count in each.case.arguments])
+
+
+average_gradients = Distributed(
+    cases=gradients_of_counts((4, 1), (3, 5, 1), (2, 0, 6), (1, 2, 3, 4, 0), (7,), (2, 2)),
+    checks=[
+        checks.arrays(lambda case, rank: case.arguments[rank][0].shape),
+        checks.kept("gradient"),
+        checks.own_memory("gradient"),
+        only_collectives,
+        weighted_sums(
+            over_samples,
+            slips=[
+                (
+                    lambda each: np.ones(each.case.ranks),
+                    "That is the sum of the ranks' means: nothing was weighted, and nothing divided.",
+                ),
+                (
+                    lambda each: np.full(each.case.ranks, 1 / each.case.ranks),
+                    "That is the mean of the ranks' means. A sample on a rank that has few would count more than one "
+                    "on a rank that has many: what must each rank's mean be multiplied by?",
+                ),
+                (
+                    lambda each: 1 / np.full(each.case.ranks, counts_of(each).sum()),
+                    "You divide by the number of all samples, but what was added up are means: each stands for so "
+                    "many samples of its rank.",
+                ),
+                (
+                    counts_of,
+                    "The weights are right and the sum is not divided: that is the gradient of a sum over samples. A "
+                    "mean over how many?",
+                ),
+                (
+                    lambda each: counts_of(each) / counts_of(each).sum() / each.case.ranks,
+                    "Divided twice: by the number of samples and by the number of ranks. Once each sample is weighted "
+                    "by 1 over the number of all samples, the ranks do not matter any more.",
+                ),
+                (
+                    lambda each: counts_of(each) / each.case.ranks,
+                    "The weights are right; divided is by the number of ranks. Over how many samples is the mean?",
+                ),
+                (
+                    lambda each: counts_of(each) / np.maximum(counts_of(each)[each.rank], 1),
+                    "Each rank divides by its own count, so the ranks get different results. Which entry of `both` "
+                    "holds the count of all?",
+                ),
+                *[
+                    (
+                        lambda each, own=own: np.eye(each.case.ranks)[each.rank] * own(each),
+                        "That is this rank's gradient alone: the others' are not in it, so the replicas would part. "
+                        "What comes out of the Allreduce must go into the result.",
+                    )
+                    for own in (
+                        lambda each: 1,
+                        lambda each: counts_of(each)[each.rank],
+                        lambda each: counts_of(each)[each.rank] / counts_of(each).sum(),
+                    )
+                ],
+            ],
+            otherwise="Write the gradient of the sum over all samples: by what must each rank's mean be multiplied "
+            "before it is added? And by what is that sum to be divided?",
+            nothing="No weights give this from the ranks' gradients. Which entries of `both` are the gradient, and "
+            "which one is the count?",
+        ),
+        called(
+            lambda case: ["Allreduce"],
+            "One Allreduce is enough: a single number more in the array costs no latency of its own.",
+        ),
+    ],
+    hints=[
+        "Take the example: rank 0 has 4 samples and the gradient 1.0 of their mean. What is the gradient of the sum "
+        "over these four? What do the two ranks' sums add up to, and how many samples are that?",
+        "A mean over n samples is a sum divided by n. So what goes into the Allreduce is the gradient of a sum, and "
+        "beside it a number that says of how many samples.",
+        "After the Allreduce both[:-1] is the gradient of the sum over all samples, and both[-1] says how many they "
+        "are. A rank without samples adds zeros to both, and needs no case of its own.",
+    ],
+)
+
+
+def epochs(*rows):
+    """Cases (samples, size, ranks): an epoch, with every step and rank as one call."""
+
+    def cases(rng):
+        for samples, size, ranks in rows:
+            order = rng.permutation(samples).tolist()
+            calls = [(order, size, step, rank, ranks) for step in range(-(-samples // size)) for rank in range(ranks)]
+            what = f"{checks.count(samples, 'sample')}, batches of {size}, {checks.count(ranks, 'rank')}"
+            yield Case(f"{what}, every step", tuple(calls))
+
+    return cases
+
+
+def lists(case, answer):
+    """Each result is a list of whole numbers."""
+    for (_, _, step, rank, _), got in zip(case.arguments, answer.results):
+        if not isinstance(got, list) or not all(isinstance(number, int) for number in got):
+            return Finding(f"step {step}, rank {rank}: it returned {got!r}.", "Return a list of sample numbers.")
+    return None
+
+
+def whole_epoch(case, answer):
+    """Each step's shares are its batch, no sample twice, and as even as can be."""
+    order, size, _, _, ranks = case.arguments[0]
+    for step in range(len(case.arguments) // ranks):
+        batch = order[step * size : (step + 1) * size]
+        parts = answer.results[step * ranks : (step + 1) * ranks]
+        hint = mistake(order, size, step, batch, parts)
+        if hint is not None:
+            return Finding(f"step {step}, batch {batch}: the ranks have {', '.join(map(str, parts))}.", hint)
+    return None
+
+
+def mistake(order, size, step, batch, parts):
+    """What is wrong with the shares of a step."""
+    seen, sizes = Counter(sample for part in parts for sample in part), list(map(len, parts))
+    strangers = [sample for sample in seen if sample not in batch]
+    dropped = [sample for sample in batch if sample not in seen]
+    twice = [sample for sample, times in seen.items() if times > 1]
+    if strangers and sum(sizes) > len(batch) and not twice:
+        return (
+            f"The ranks have {sum(sizes)} samples together, and the batch has {len(batch)}. Share out the batch of a "
+            "step, and not the epoch: where does the batch end?"
+        )
+    if strangers:
+        of = f"is of step {order.index(strangers[0]) // size}" if strangers[0] in order else "is in no batch"
+        return (
+            f"Sample {strangers[0]} {of}. A batch has {size} samples, if so many are left: where in the order does "
+            f"that of step {step} begin, and where does it end?"
+        )
+    if twice and set(seen.values()) == {len(parts)} and not dropped:
+        return "Every rank has the whole batch: they all do the same work, and nothing is quicker."
+    if twice and not dropped:
+        return (
+            f"Sample {twice[0]} comes more than once. Are some repeated so that all shares are equally long? Then they "
+            "count more than others; and unequal shares do no harm if the average is weighted."
+        )
+    if twice:
+        return (
+            f"Sample {twice[0]} comes more than once and {dropped[0]} not at all: a share does not begin where the one "
+            "before it ends. How many samples do all lower ranks have together?"
+        )
+    if dropped and len(set(sizes)) == 1:
+        return (
+            f"Sample {dropped[0]} is dropped, so that all shares are equally long: it would be lost in this epoch. "
+            f"{checks.count(len(dropped), 'sample')} left over: who can take them?"
+        )
+    if dropped:
+        return f"Sample {dropped[0]} is in no share. Add the sizes up: are they as many as the batch has?"
+    if max(sizes) - min(sizes) > 1:
+        return (
+            f"Each sample is there once, and the shares have {', '.join(map(str, sizes))}. All wait for the rank that "
+            "has most: let the sizes differ by one at most."
+        )
+    return None
+
+
+my_share = Exercise(
+    cases=epochs((6, 3, 3), (10, 5, 2), (13, 5, 3), (9, 4, 4), (3, 2, 5), (5, 8, 2), (4, 2, 1)),
+    checks=[lists, whole_epoch],
+    endings={"IndexError": "A list's elements are numbered from 0, and a slice may end after its last element."},
+    hints=[
+        "Take 13 samples in batches of 5 on 3 ranks. Write down the three batches, and for each how many samples "
+        "every rank gets.",
+        "The batch of step s begins after s batches of `size`. A slice that goes beyond the end of a list ends there "
+        "by itself, so the last batch needs no case of its own.",
+        "len(batch) % ranks samples are left over when each rank has len(batch) // ranks. The first ranks take one "
+        "each: (r < ...) is True or False, and counts as 1 or 0. A share begins after those of all lower ranks.",
+    ],
+)

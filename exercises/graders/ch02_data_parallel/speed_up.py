@@ -1,0 +1,251 @@
+"""Level 5 of chapter 2, speed up: the size of buckets, and the shares of unequal ranks."""
+
+import heapq
+import math
+
+from exercises.grading import Exercise, Finding, checks, inputs
+
+from .predict import recurrence
+from .write import buckets_of
+
+MIB = 2**20
+
+
+def step_seconds(limit, nbytes, seconds, P, alpha, beta):
+    """The step with the buckets of a limit, and how many buckets these are."""
+    buckets = buckets_of(nbytes, limit, limit)
+    computing = [sum(seconds[i] for i in bucket) for bucket in buckets]
+    sending = [2 * (P - 1) * (alpha + sum(nbytes[i] for i in bucket) / P * beta) for bucket in buckets]
+    return recurrence(0.0, computing, sending), len(buckets)
+
+
+def limits_that_matter(nbytes):
+    """Between two of these limits the buckets do not change: the bytes of tensors that follow one another."""
+    return sorted({sum(nbytes[i:j]) for j in range(1, len(nbytes) + 1) for i in range(j)})
+
+
+def quickest(case, answer):
+    """The limit gives a step as quick as the best."""
+    (arguments,), (got,) = case.arguments, answer.results
+    nbytes = arguments[0]
+    if isinstance(got, bool) or not isinstance(got, int | float) or not got > 0:
+        return Finding(f"it returned {got!r}.", "Return a limit: one number of bytes, above 0.")
+    took, buckets = step_seconds(got, *arguments)
+    best, fewest = min(step_seconds(limit, *arguments) for limit in limits_that_matter(nbytes))
+    if took <= best * (1 + checks.Close):
+        return None
+    return Finding(
+        f"with a limit of {got:,} bytes the step takes {took * 1e6:.2f} us, in {checks.count(buckets, 'bucket')}; "
+        f"{best * 1e6:.2f} us are possible, in {fewest}.",
+        slower(got, buckets, fewest, nbytes),
+    )
+
+
+def slower(got, buckets, fewest, nbytes):
+    """Recognise how the limit was chosen."""
+    if got in (25 * MIB, 25e6, MIB, 1e6):
+        return (
+            "That is a default of frameworks, which cannot know this model or this network. What do the arguments say?"
+        )
+    if got < 1:
+        return "Less than a byte: is that the time of the best step? Asked for is the limit that leads to it."
+    if buckets == 1:
+        return (
+            "One bucket pays the latency once, and is full when the backward pass is over: nothing overlaps. What is "
+            "the step's time with two?"
+        )
+    if got == max(nbytes):
+        return (
+            "That is the largest tensor's size, which is as good as any other guess. What do alpha and beta say: how "
+            "long does its all-reduce take, and how much of that is latency?"
+        )
+    if buckets == len(nbytes):
+        return (
+            "Each tensor has a bucket of its own here. Everything begins early, and pays a latency for each. What is "
+            "the step's time if some share one?"
+        )
+    if got == 2 ** round(math.log2(got)):
+        return (
+            "The best of the powers of two, perhaps; a better limit lies between two of them. At which limits do the "
+            "buckets change at all? When one more tensor just fits."
+        )
+    if buckets > fewest:
+        return (
+            "Fewer buckets would pay fewer latencies. Compute the step's time for each limit that could matter, with "
+            "alpha, and with what is still under way when a bucket is full."
+        )
+    if buckets < fewest:
+        return (
+            "With more buckets the sending would begin earlier, and less of it be left at the end. Compute the step's "
+            "time for each limit that could matter: in which order are the gradients ready?"
+        )
+    return (
+        "The number of buckets is right, and they are cut elsewhere. A limit matters when one more tensor just fits: "
+        "have all such limits been tried, and is the time of each that of step_time?"
+    )
+
+
+def some_model(number, P, alpha, beta):
+    """So many tensors of some KB, and some us of computing for each."""
+    return lambda rng: (
+        [int(size) * 1000 for size in rng.integers(1, 60, number)],
+        [float(time) * 1e-6 for time in rng.integers(1, 40, number)],
+        P,
+        alpha,
+        beta,
+    )
+
+
+bucket_limit = Exercise(
+    cases=inputs.calls(
+        ([30_000, 10_000, 20_000, 20_000], [10e-6, 10e-6, 10e-6, 10e-6], 4, 1e-6, 1e-9),
+        ([6000, 1000, 50_000, 1000, 50_000, 3000], [5e-6, 1e-6, 30e-6, 1e-6, 30e-6, 4e-6], 8, 2e-6, 0.5e-9),
+        (  # the best limit is two tensors in the middle
+            [10_000, 4_000, 34_000, 3_000, 15_000, 43_000],
+            [29e-6, 27e-6, 11e-6, 16e-6, 19e-6, 4e-6],
+            8,
+            1e-6,
+            0.5e-9,
+        ),
+        ([40_000] * 12, [20e-6] * 12, 4, 4e-6, 0.5e-9),
+        some_model(16, 8, 1e-6, 0.4e-9),
+        some_model(20, 4, 3e-6, 0.2e-9),
+        ([500] * 6, [1e-6] * 6, 16, 20e-6, 1e-11),  # latency is nearly everything
+        ([7000], [5e-6], 2, 1e-6, 1e-9),
+        names="nbytes seconds P alpha beta",
+    ),
+    checks=[quickest],
+    endings={
+        "cpu": "Every number of bytes is too many to try. Which limits give different buckets? With 40 tensors there "
+        "are less than a thousand.",
+    },
+    hints=[
+        "Write a function that tells the step's time for a limit: it puts assign_buckets and step_time together. Then "
+        "look at it for a few limits, small and large.",
+        "Mind the order: bucket 0 has the last tensors. Its backward time is the sum of their seconds, its all-reduce "
+        "takes 2 (P - 1) (alpha + n / P beta) for its n bytes.",
+        "The buckets change only at limits which tensors that follow one another fill exactly: the sums of nbytes[i:j] "
+        "for all i < j. Try all of those and keep the best.",
+    ],
+)
+
+
+def least_seconds(speeds, batch):
+    """The least time in which ranks of these speeds get through a batch."""
+    begun = [math.floor(batch * speed / sum(speeds)) for speed in speeds]
+    heap = [((share + 1) / speed, speed, share + 1) for speed, share in zip(speeds, begun)]
+    heapq.heapify(heap)
+    for _ in range(batch - sum(begun)):
+        _, speed, share = heap[0]
+        heapq.heapreplace(heap, ((share + 1) / speed, speed, share + 1))
+    return max(
+        [share / speed for speed, share in zip(speeds, begun) if share]
+        + [(share - 1) / speed for _, speed, share in heap if share > 1],
+        default=0.0,
+    )
+
+
+def quotas(speeds, batch):
+    return [batch * speed / sum(speeds) for speed in speeds]
+
+
+def largest_remainders(speeds, batch):
+    """Rounded down, and one more for those that lost most by it."""
+    exact = quotas(speeds, batch)
+    given = list(map(math.floor, exact))
+    for rank in sorted(range(len(speeds)), key=lambda rank: given[rank] - exact[rank])[: batch - sum(given)]:
+        given[rank] += 1
+    return given
+
+
+def earliest_end(case, answer):
+    """The shares are whole numbers, add up to the batch, and end as early as can be."""
+    ((speeds, batch),), (got,) = case.arguments, answer.results
+    if not isinstance(got, list) or len(got) != len(speeds):
+        return Finding(f"it returned {got!r:.100}.", "Return a list with a number of samples for each rank.")
+    if not all(type(share) is int and share >= 0 for share in got):
+        return Finding(f"it returned {got!r:.100}.", "Samples come whole: whole numbers (int), 0 or more.")
+    if sum(got) != batch:
+        return Finding(
+            f"the shares {short(got)} add up to {sum(got):,}; the batch has {batch:,} samples.",
+            "If each share is rounded by itself, their sum is what comes out. Round down first: then some samples are "
+            "left, and somebody must have them.",
+        )
+    ends = [share / speed for share, speed in zip(got, speeds)]
+    least = least_seconds(speeds, batch)
+    if max(ends) <= least * (1 + checks.Close):
+        return None
+    last = ends.index(max(ends))
+    return Finding(
+        f"with {short(got)} rank {last} is through last, after {max(ends):.4g} s ({got[last]} samples at "
+        f"{speeds[last]:g} a second); {least:.4g} s are possible.",
+        later(speeds, batch, got),
+    )
+
+
+def short(got):
+    return str(got) if len(got) <= 8 else f"{str(got[:8])[:-1]}, ...]"
+
+
+def later(speeds, batch, got):
+    """Recognise how the shares were chosen."""
+    down = list(map(math.floor, quotas(speeds, batch)))
+    extra = [share - below for share, below in zip(got, down)]
+    if max(got) - min(got) <= 1:
+        return "Equal shares: all wait for the slowest rank. Who is quicker can have more."
+    if got == largest_remainders(speeds, batch):
+        return (
+            "The samples that are left over went to those who lost most by rounding down. But one more sample takes a "
+            "slow rank long: who would be through first with one more?"
+        )
+    if min(extra) >= 0 and sum(map(bool, extra)) == 1 and sum(extra) > 1:
+        return (
+            "All samples that are left over after rounding down went to one rank. Give them away one at a time: who "
+            "is through first with one more, counting what it has by then?"
+        )
+    if min(extra) >= 0 and extra[: sum(extra)] == [1] * sum(extra):
+        return (
+            "The first ranks have one more each, as if ranks were equal. Of all, who would be through first with one "
+            "more sample?"
+        )
+    if got[speeds.index(min(speeds))] == max(got):
+        return "A slow rank has more samples than a quicker one. Speed is samples per second, not seconds per sample."
+    return (
+        "Think of the samples as given away one by one. Each should go to the rank that would be through with it "
+        "first: at (share + 1) / speed."
+    )
+
+
+def some_speeds(P, batch):
+    return lambda rng: (rng.integers(10, 100, P).astype(float).tolist(), batch + int(rng.integers(9)))
+
+
+shares = Exercise(
+    cases=inputs.calls(
+        ([3.0, 1.0], 8),
+        ([1.0, 10.0, 1.2], 7),
+        ([4.0, 4.0, 4.0, 1.0], 29),
+        ([1.0, 5.0, 5.0], 14),
+        some_speeds(6, 90),
+        some_speeds(40, 500),
+        ([5.0], 7),
+        ([2.0, 3.0], 0),
+        ([3.0, 1.0, 2.0], 6),
+        ([7.0, 2.0, 9.0], 1),
+        some_speeds(50, 1_500),
+        names="speeds batch",
+    ),
+    checks=[checks.kept("speeds"), earliest_end],
+    endings={
+        "cpu": "There are too many ways to share a batch to try them all. Give the samples away one by one: to whom "
+        "goes the next?",
+    },
+    hints=[
+        "If samples could be cut, each rank would have batch * speed / (sum of speeds), and all would end at the same "
+        "time. Round these down: how many samples are left over, at most?",
+        "One more sample ends at (share + 1) / speed on a rank. Nothing is lost by giving the next sample to the rank "
+        "where that is least. Why not?",
+        "A heap of ((share + 1) / speed, rank) gives the next rank quickly: heapq.heapreplace takes the first out and "
+        "puts it back with one sample more.",
+    ],
+)

@@ -1,0 +1,16 @@
+"""By samples, and by ranks."""
+
+import numpy as np
+
+from reference import mpi
+
+EARNS = "Divided twice"
+
+
+def accumulate(comm, gradients, counts, size):
+    both = np.zeros(size + 1)
+    for gradient, count in zip(gradients, counts):
+        both[:-1] += count * gradient
+        both[-1] += count
+    comm.Allreduce(mpi.IN_PLACE, both)
+    return both[:-1] / both[-1] / comm.size

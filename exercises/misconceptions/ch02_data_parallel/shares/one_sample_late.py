@@ -1,0 +1,11 @@
+"""Gives each sample to the rank that is free first."""
+
+EARNS = "at (share + 1) / speed"
+
+
+def shares(speeds, batch):
+    given = [0] * len(speeds)
+    for _ in range(batch):
+        r = min(range(len(speeds)), key=lambda r: given[r] / speeds[r])
+        given[r] += 1
+    return given

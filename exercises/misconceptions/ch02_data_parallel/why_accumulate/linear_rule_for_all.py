@@ -1,0 +1,7 @@
+"""The linear rule, for every optimizer."""
+
+EARNS = "Is there one for every optimizer?"
+
+
+def why_accumulate():
+    return "BCEHI"

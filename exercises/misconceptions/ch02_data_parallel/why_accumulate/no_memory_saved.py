@@ -1,0 +1,7 @@
+"""Does not see what memory is for."""
+
+EARNS = "After the backward pass of a micro-batch"
+
+
+def why_accumulate():
+    return "BEH"

@@ -1,0 +1,7 @@
+"""Takes the traffic to stay as it was."""
+
+EARNS = "how often is there an all-reduce with and without"
+
+
+def why_accumulate():
+    return "CEH"
