@@ -132,8 +132,11 @@ class Replica:
     def _fill_in(self, order: Sequence[int] | None) -> None:
         """Lay out the buckets for this order in which gradients become ready."""
         nbytes, kinds = [p.nbytes for p in self.parameters], [(p.dtype, p.device) for p in self.parameters]
-        self.assignment = assign(nbytes, *self.limits, order, kinds)  # of each bucket the numbers of its parameters
-        self.buckets = allocate(self.parameters, self.assignment)
+        self._lay_out(assign(nbytes, *self.limits, order, kinds))
+
+    def _lay_out(self, assignment: list[list[int]]) -> None:
+        self.assignment = assignment  # of each bucket the numbers of its parameters
+        self.buckets = allocate(self.parameters, assignment)
         self._place = {i: (b, k) for b, bucket in enumerate(self.assignment) for k, i in enumerate(bucket)}
 
     def _begin_step(self) -> None:
@@ -167,8 +170,12 @@ class Replica:
             )
         missing.remove(number)
         self.ready_order.append(number)
-        self._start_full()
+        self._advance()
+
+    def _advance(self) -> None:
+        """Move on what is under way, and start what can be started."""
         self._under_way = [request for request in self._under_way if not request.Test()]
+        self._start_full()
 
     def _start_full(self) -> None:
         """Start what is full, in the order of the buckets."""
@@ -181,10 +188,8 @@ class Replica:
             self._under_way.append(request)
 
     def _finish(self) -> float:
-        """Add what was not used, wait for all, divide."""
-        for number in range(len(self.parameters)):
-            self._adopt(number)
-        self._missing = [set() for _ in self.buckets]
+        """Start the rest, wait for all, divide."""
+        self._add_unused()
         self._start_full()
         mpi.waitall(self._requests)
         self._complete = True
@@ -195,6 +200,12 @@ class Replica:
         if self._learning:
             self._learn()
         return total
+
+    def _add_unused(self) -> None:
+        """Zeros for the gradients that have not come; those of earlier micro-batches are there already."""
+        for number in range(len(self.parameters)):
+            self._adopt(number)
+        self._missing = [set() for _ in self.buckets]
 
     def _adopt(self, number: int) -> None:
         bucket, place = self._place[number]
