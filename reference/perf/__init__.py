@@ -1,1 +1,1 @@
-"""Performance: measuring on this machine; later the hardware catalogue, rooflines and the meter."""
+"""Performance: measuring on this machine, catalogues of hardware, models of cost, and a meter for one rank."""

@@ -13,7 +13,7 @@ Compare   torch.utils.flop_counter.FlopCounterMode has the same formulas, but no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple
@@ -97,27 +97,28 @@ def rule(operation: Any) -> Rule:
     )
 
 
-def count(operation: Any, args: tuple, kwargs: dict, result: Any) -> tuple[int, int]:
+def count(how: Rule, args: tuple, kwargs: dict, result: Any) -> tuple[int, int]:
     """(FLOPs, bytes) of an operation that is not free, after it was carried out."""
-    how = rule(operation)
     flops = how.formula(result, *args) if how.formula else 0
-    nbytes = sum(map(moved, tensors((args, *kwargs.values(), result))))
+    nbytes = sum(map(moved, tensors((*args, *kwargs.values(), result))))
     if how.overwrites:
-        nbytes -= sum(map(moved, tensors(args[0])))
+        nbytes -= sum(map(moved, tensors(args[:1])))
     if how.picks:
         nbytes -= max(0, moved(args[0]) - moved(result))
     for position in how.written:
-        nbytes += sum(map(moved, tensors(args[position])))
+        nbytes += sum(map(moved, tensors(args[position : position + 1])))
     return flops, nbytes
 
 
-def tensors(nested: Any) -> Iterator[Tensor]:
+def tensors(nested: Iterable) -> list[Tensor]:
     """All tensors in tuples and lists."""
-    if isinstance(nested, Tensor):
-        yield nested
-    elif isinstance(nested, tuple | list):
-        for item in nested:
-            yield from tensors(item)
+    found = []
+    for item in nested:
+        if isinstance(item, Tensor):
+            found.append(item)
+        elif isinstance(item, tuple | list):
+            found += tensors(item)
+    return found
 
 
 def moved(tensor: Tensor) -> int:

@@ -31,7 +31,7 @@ from torch.optim import Optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import mpi
-from .flops import count, rule, tensors
+from .flops import Rule, count, rule, tensors
 from .roofline import Device
 
 KINDS = ("weights", "gradients", "optimizer", "activations")
@@ -171,7 +171,7 @@ class Meter:
 
     def _hold_state(self) -> None:
         for state in self.optimizer.state.values():
-            self.hold("optimizer", *tensors(list(state.values())))
+            self.hold("optimizer", *tensors(state.values()))
 
     def _step_begins(self, *_: Any) -> None:
         self._stepping = True
@@ -187,15 +187,14 @@ class Meter:
             return "optimizer"
         return "forward" if torch._C._current_graph_task_id() == -1 else "backward"
 
-    def note(self, operation: Any, args: tuple, kwargs: dict, result: Any) -> None:
+    def note(self, how: Rule, args: tuple, kwargs: dict, result: Any) -> None:
         """Count one operation that was carried out, and charge it to the clock."""
-        how = rule(operation)
         if how.makes:
-            for tensor in tensors(result):
+            for tensor in tensors((result,)):
                 self.memory.made(tensor, "optimizer" if self._stepping else "activations")
         if how.free:
             return
-        flops, nbytes = count(operation, args, kwargs, result)
+        flops, nbytes = count(how, args, kwargs, result)
         seconds = self.device.seconds(flops, nbytes) if self.device else 0.0
         label = self._current_label()
         before = self.by_label.get(label, Cost())
@@ -215,10 +214,10 @@ class Mode(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         """Called by torch in place of every operation of this thread."""
-        kwargs = kwargs or {}
-        if rule(operation).composite:  # without autograd these come whole: count their parts
+        how, kwargs = rule(operation), kwargs or {}
+        if how.composite:  # without autograd these come whole: count their parts
             with self:
                 return operation.decompose(*args, **kwargs)
         result = operation(*args, **kwargs)
-        self.meter.note(operation, args, kwargs, result)
+        self.meter.note(how, args, kwargs, result)
         return result
