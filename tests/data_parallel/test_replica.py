@@ -12,11 +12,9 @@ from reference.collectives.algorithms import ALLREDUCE
 from reference.collectives.volume import binomial_volume, ring_volume
 from reference.data_parallel import replicate, step_time
 from reference.data_parallel.replica import Replica
-from reference.models.batches import batch, share
-from reference.models.data import Data, digits
-from reference.models.loss import loss_sum
-from reference.models.mlp import MLP
-from reference.models.trainer import gradients, train
+from reference.models import GPT, MLP, TINY, Data, batch, digits, gradients, loss_sum, share, text, train
+from reference.perf.meter import Meter
+from reference.perf.roofline import Device
 from reference.worlds import launch, networks
 from reference.worlds.engine import POLL_SECONDS
 
@@ -214,6 +212,29 @@ def test_our_own_collectives_advance_in_the_hooks():
     assert sent_by(events, end) > 2 * 2 * (RANKS - 1) * COUNT * 4 // RANKS
 
 
+@pytest.mark.parametrize("communicate", [iallreduce, ring])
+def test_a_real_model_on_the_meters_clock(communicate):
+    """A GPT whose operations take their time: buckets may be too large and too small; gradients are there once."""
+    device, network = Device(flops=5e9, bandwidth=5e9), networks.uniform(2e-5, 1e-8)
+
+    def program(comm, limit):
+        model = GPT(TINY._replace(layers=4), seed=0)
+        replica = Replica(comm, model, limit, limit, communicate=communicate)
+        mine = batch(text(TINY.length), 8, 0, rank=comm.rank, ranks=comm.size)
+        with Meter(comm, device, model) as meter:
+            comm.Barrier()
+            start = mpi.wtime(comm)
+            replica.backward(*loss_sum(model, mine))
+            seconds = mpi.wtime(comm) - start
+        assert meter.peak["gradients"] == sum(parameter.nbytes for parameter in model.parameters())
+        return seconds, meter.by_label["forward"].seconds + meter.by_label["backward"].seconds
+
+    (small, computed), (medium, _), (large, _) = (
+        launch(program, 4, limit, network=network).results[0] for limit in (2000, 64_000, inf)
+    )
+    assert computed < medium < 0.95 * min(small, large)
+
+
 # Order --------------------------------------------------------------------------------------------------------------
 
 
@@ -266,6 +287,14 @@ def test_the_order_is_learned_in_the_first_step_from_rank_0():
 
     first, learned = [[3, 2], [1, 0]], [[2, 0], [1, 3]]
     assert launch(program, 2).results == [[first, learned, learned]] * 2
+
+
+def test_the_first_bucket_is_no_larger_than_the_others():
+    def program(comm, limits):
+        return [len(bucket) for bucket in Replica(comm, Branches([0, 1, 2, 3]), *limits).assignment]
+
+    for limits, expected in [((32,), [2, 2]), ((48, 16), [1, 3]), ((32, 48), [2, 2])]:
+        assert launch(program, 1, limits).results == [expected]
 
 
 def test_a_given_order():
