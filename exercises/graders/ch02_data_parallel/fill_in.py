@@ -36,7 +36,10 @@ def counts_of(each):
 average_gradients = Distributed(
     cases=gradients_of_counts((4, 1), (3, 5, 1), (2, 0, 6), (1, 2, 3, 4, 0), (7,), (2, 2)),
     checks=[
-        checks.arrays(lambda case, rank: case.arguments[rank][0].shape),
+        checks.arrays(
+            lambda case, rank: case.arguments[rank][0].shape,
+            hint=lambda case, answer, rank: "As many elements as the gradient had: the count is no part of it.",
+        ),
         checks.kept("gradient"),
         checks.own_memory("gradient"),
         only_collectives,
@@ -99,6 +102,10 @@ average_gradients = Distributed(
             "One Allreduce is enough: a single number more in the array costs no latency of its own.",
         ),
     ],
+    endings={
+        "returned already": "A rank without samples has nothing to add, and all the others still wait for its call. It "
+        "takes part, with zeros.",
+    },
     hints=[
         "Take the example: rank 0 has 4 samples and the gradient 1.0 of their mean. What is the gradient of the sum "
         "over these four? What do the two ranks' sums add up to, and how many samples are that?",
@@ -149,6 +156,10 @@ def mistake(order, size, step, batch, parts):
     strangers = [sample for sample in seen if sample not in batch]
     dropped = [sample for sample in batch if sample not in seen]
     twice = [sample for sample, times in seen.items() if times > 1]
+    if not seen:
+        return f"Nobody has any sample. Where in the order does the batch of step {step} begin, and where does it end?"
+    if strangers and sorted(seen) == list(range(step * size, step * size + len(batch))):
+        return "Those are places in the order, counted from 0. Which samples stand there?"
     if strangers and sum(sizes) > len(batch) and not twice:
         return (
             f"The ranks have {sum(sizes)} samples together, and the batch has {len(batch)}. Share out the batch of a "

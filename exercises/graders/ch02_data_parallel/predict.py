@@ -192,6 +192,7 @@ replica_price = Exercise(
                         "20 bytes a parameter: is the gradient kept in 32 bits, or a number of 32 bits too many?",
                     ),
                     (bytes_stored(128), "Bytes, please, not bits."),
+                    *[(bytes_stored(16 / unit), "Bytes, please, not GB or TB.") for unit in (1e9, 2**30, 1e12, 2**40)],
                     (
                         lambda n, P, bandwidth: in_a_ring(P) * 2 * n,
                         "That is what a rank sends. The order is (stored, sent, seconds).",

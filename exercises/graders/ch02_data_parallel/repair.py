@@ -62,14 +62,18 @@ WRONG = {  # the hint for each that is not the first of its table, which is righ
     "no ranks: which gradient has it got?",
     ("length", "before"): "All ranks agree, but on something else: each shortens its own gradient before the mean is "
     "taken. The single process shortens the mean.",
+    ("length", "undivided"): "The ranks' gradients are added up and not divided. Where the gradient is shortened "
+    "anyway it does not show: there only its direction counts.",
     ("weights", "own"): "The ranks begin with different weights: the broadcast of rank 0's is missing.",
+    ("weights", "mean"): "That is what comes out if the ranks' weights are averaged at the start. The single process "
+    "begins with those of rank 0.",
 }
 
 
 def trained(case, start="root", move="all", length="mean", weights="root"):
     """(weights, centre) of every rank, with these mistakes; the first of each table makes none."""
     _, _, _, rate, limit = case.arguments[0]
-    w = [(mine if weights == "own" else case.arguments[0])[0].copy() for mine in case.arguments]
+    w = [drawn.copy() for drawn in STARTS[weights]([mine[0] for mine in case.arguments])]
     c = [centre.copy() for centre in STARTS[start]([mine[1] for mine in case.arguments])]
     for batches in zip(*(mine[2] for mine in case.arguments)):
         to, own = MOVES[move]([x.mean(axis=0) for x, _ in batches]), []
@@ -79,8 +83,8 @@ def trained(case, start="root", move="all", length="mean", weights="root"):
             own.append(z.T @ (z @ w[rank] - y) / len(y))
         if length == "before":
             own = [g * min(1, limit / np.linalg.norm(g)) for g in own]
-        mean = np.mean(own, axis=0)
-        lengths = [0] * len(own) if length == "before" else LENGTHS[length](own, mean)
+        mean = np.sum(own, axis=0) if length == "undivided" else np.mean(own, axis=0)
+        lengths = [0] * len(own) if length == "before" else LENGTHS.get(length, LENGTHS["mean"])(own, mean)
         for rank, long in enumerate(lengths):
             w[rank] -= rate * mean * (limit / long if long > limit else 1)
     return list(zip(w, [np.mean(c, axis=0)] * len(c) if move == "late" else c))
@@ -88,7 +92,7 @@ def trained(case, start="root", move="all", length="mean", weights="root"):
 
 def mistakes_together():
     """What may have been done, few mistakes first: those of the code as given, and one of somebody's own with them."""
-    tables = {"weights": ("root", "own"), "start": STARTS, "move": MOVES, "length": (*LENGTHS, "before")}
+    tables = {"weights": STARTS, "start": STARTS, "move": MOVES, "length": (*LENGTHS, "before", "undivided")}
     given = {("start", "own"), ("move", "own"), ("length", "own")}
     made = [dict(zip(tables, one)) for one in itertools.product(*tables.values())]
     wrong = [[each for each in one.items() if each in WRONG] for one in made]
@@ -170,7 +174,8 @@ replicas_that_agree = Distributed(
     cases=trainings((2, 3, 40, 1, 0.5), (3, 4, 40, 3, 1.0), (3, 2, 50, 4, 4.0), (1, 3, 40, 2, 0.5), (4, 2, 60, 2, 1e9)),
     checks=[two_arrays, only_collectives, no_more_broadcasts, as_one_process, no_samples],
     endings={
-        "ERR_BUFFER": "Sum in place with comm.Allreduce(mpi.IN_PLACE, x), or into another array.",
+        "CollectiveMismatch": "All ranks must make the same calls in the same order. A broadcast, too, is a call of "
+        "all: of the root, which gives, and of the others, which get.",
     },
     hints=[
         "Ask of each line: what goes in, is it the same on every rank, and must it be? weights are, after the "
@@ -272,8 +277,9 @@ same_order = Distributed(
         ),
     ],
     endings={
-        "CollectiveMismatch": "At the same call the ranks sum arrays of different lengths: one means this tensor, "
-        "another one that. What do all ranks know in the same order?",
+        "CollectiveMismatch": "At the same call the ranks sum arrays of different lengths: one means this tensor, and "
+        "another one that, or has nothing to give. What do all know in the same order, and what stands for a gradient "
+        "of 0?",
         "returned already": "Some ranks make more calls than others, and wait for them. A rank without a gradient for "
         "a tensor has to take part as well: with what?",
         "KeyError": "A tensor that this rank did not use has no entry. What is its gradient?",

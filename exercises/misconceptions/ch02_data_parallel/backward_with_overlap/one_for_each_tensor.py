@@ -2,7 +2,7 @@
 
 from reference import mpi
 
-EARNS = "One for each tensor: each pays a latency"
+EARNS = "As many calls as there are tensors"
 
 
 def backward_with_overlap(comm, backward, buckets):
