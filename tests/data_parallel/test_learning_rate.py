@@ -125,8 +125,8 @@ def test_a_constant_global_batch_needs_no_rule(ranks, micro_batches):
 
     model = MLP()
     serial = train(model, digits(), torch.optim.SGD(model.parameters(), 0.1), 5, 50)
-    for K, losses in launch(program, ranks).results:
-        assert K == micro_batches and losses == pytest.approx(serial, rel=1e-5)
+    for found, losses in launch(program, ranks).results:
+        assert found == micro_batches and losses == pytest.approx(serial, rel=1e-5)
 
 
 def test_a_micro_batch_of_nothing_is_refused():
