@@ -54,7 +54,7 @@ def replica_price(parameters, ranks, bandwidth):
     raise NotImplementedError
 
 
-def why_accumulate():
+def gains_of_accumulation():
     """Return the letters of the statements that are right, as one string such as "AF".
 
     Gradient accumulation: a rank runs K micro-batches of B samples forward and backward, adds up their gradients, and

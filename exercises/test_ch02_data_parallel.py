@@ -5,7 +5,7 @@ from exercises.graders.ch02_data_parallel import fill_in, predict, repair, speed
 
 step_time = predict.step_time
 replica_price = predict.replica_price
-why_accumulate = predict.why_accumulate
+gains_of_accumulation = predict.gains_of_accumulation
 which_rate = predict.which_rate
 
 average_gradients = fill_in.average_gradients

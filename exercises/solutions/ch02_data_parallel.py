@@ -44,7 +44,7 @@ def replica_price(parameters, ranks, bandwidth):
     return 16 * parameters * ranks, sent, sent / bandwidth
 
 
-def why_accumulate():
+def gains_of_accumulation():
     """Accumulation adds on the rank before anything is sent. So a message has as many bytes as before (not A) and there
     are K times fewer of them for the same samples (B). Only the gradients outlive a micro-batch, so the activations are
     those of B samples (C); for the same reason each kernel is as small as before (not D).
@@ -247,9 +247,10 @@ def same_order(comm, gradients, sizes):
 
     When lengths differ the mistake is found, by a mismatch or a hang; when they agree, two tensors are quietly mixed
     and the loss rises for no reason. The order of a dictionary, of a set, of the hooks' calls, of a directory's files:
-    none of these is the same everywhere by itself. A model whose branches depend on the data does this to DDP, which
-    therefore wants to be told (find_unused_parameters) and then searches the graph in every step. Follow-up: sort the
-    names of the own gradients. For which models is that right, and for which does it hang?
+    none of these is the same everywhere by itself. (A set of names has one order on the virtual cluster, whose ranks
+    share a process, and others on real ranks: try it with --mpi.) A model whose branches depend on the data does this
+    to DDP, which therefore wants to be told (find_unused_parameters) and then searches the graph in every step.
+    Follow-up: sort the names of the own gradients. For which models is that right, and for which does it hang?
     """
     total = {name: gradients.get(name, np.zeros(size)).copy() for name, size in sizes.items()}
     for name in sizes:

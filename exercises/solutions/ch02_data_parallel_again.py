@@ -28,7 +28,7 @@ def replica_price(parameters, ranks, bandwidth):
     return one * parameters * ranks, sent, sent / bandwidth
 
 
-def why_accumulate():
+def gains_of_accumulation():
     """Go through one update with K = 2. Memory holds gradients and one micro-batch's activations (C, not G); kernels
     and BatchNorm see one micro-batch (not D, not F); a sum of two gradients has the size of one, sent once (B, not A)
     or, by a wrapper that is not told, twice (H); and it is the gradient of a sum over all the samples (E). What that

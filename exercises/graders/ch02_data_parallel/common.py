@@ -27,10 +27,11 @@ Slip = tuple[Callable[[Wanted], Sequence[float] | np.ndarray], str]  # (the weig
 
 
 def weighted_sums(
-    wanted: Callable[[Case, Answer], Iterable[Wanted]], slips: Sequence[Slip], otherwise: str, nothing: str
+    wanted: Callable[[Case, Answer], Iterable[Wanted]], legend: str, slips: Sequence[Slip], otherwise: str, nothing: str
 ) -> Check:
     """Results are weighted sums. From a wrong one its weights are found, as sums.py does, and compared with slips.
 
+    legend      what the names of the parts mean, such as "g0 is the gradient of rank 0"
     otherwise   the hint for weights that no slip has
     nothing     the hint for what is no weighted sum of the parts at all
     """
@@ -58,11 +59,11 @@ def weighted_sums(
         found = sums.recipe(each.got, [[part] for part in each.parts.values()])
         if found is None:
             what = "nothing but zeros" if not each.got.any() else f"{each.got[0]:.6g}, ..."
-            return Finding(f"{each.where} has {what}; right is {_formula(each, each.weights)}.", nothing)
+            return Finding(f"{each.where} has {what}; right is {_formula(each, each.weights)} ({legend}).", nothing)
         matters = [bool(part.any()) for part in each.parts.values()]  # a part of zeros has any weight
         alike = lambda weights: np.allclose(np.asarray(weights)[matters], found[matters, 0], atol=2e-6)  # noqa: E731
         hints = (hint for weights, hint in slips if alike(weights(each)))
-        seen = f"{each.where} has {_formula(each, found[:, 0])}; right is {_formula(each, each.weights)}."
+        seen = f"{each.where} has {_formula(each, found[:, 0])}; right is {_formula(each, each.weights)} ({legend})."
         return Finding(seen, next(hints, otherwise))
 
     return check

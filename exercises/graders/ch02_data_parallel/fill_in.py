@@ -45,6 +45,7 @@ average_gradients = Distributed(
         only_collectives,
         weighted_sums(
             over_samples,
+            "g0 is the gradient of rank 0",
             slips=[
                 (
                     lambda each: np.ones(each.case.ranks),

@@ -286,7 +286,7 @@ replica_price = Exercise(
 )
 
 
-why_accumulate = Exercise(
+gains_of_accumulation = Exercise(
     cases=inputs.calls(()),
     checks=[
         choices.statements(

@@ -263,6 +263,7 @@ same_order = Distributed(
         gradients_kept,
         weighted_sums(
             of_each_name,
+            "a0 is the gradient of a on rank 0",
             slips=[
                 (
                     lambda each: each.weights * (np.arange(len(each.parts)) % each.case.ranks == each.rank),

@@ -290,6 +290,7 @@ backward_with_overlap = Distributed(
         called(lambda case: ["Iallreduce"] * len(case.arguments[0][1]), calls_of_buckets),
         weighted_sums(
             of_each_tensor,
+            "g0 is this tensor's gradient on rank 0",
             slips=[
                 (lambda each: np.eye(each.case.ranks)[each.rank], OWN),
                 (
@@ -407,6 +408,7 @@ accumulate = Distributed(
         called(lambda case: ["Allreduce"], calls_of_accumulation),
         weighted_sums(
             over_micro_batches,
+            "g0[1] is gradients[1] of rank 0",
             slips=[
                 (
                     lambda each: np.ones(len(samples(each.case))),

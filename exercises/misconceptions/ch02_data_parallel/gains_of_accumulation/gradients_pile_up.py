@@ -3,5 +3,5 @@
 EARNS = "what goes wrong in the next update"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "BCEGH"

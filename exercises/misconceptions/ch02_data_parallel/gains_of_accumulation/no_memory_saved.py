@@ -3,5 +3,5 @@
 EARNS = "After the backward pass of a micro-batch"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "BEH"

@@ -3,5 +3,5 @@
 EARNS = "how often is there an all-reduce with and without"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "CEH"

@@ -3,5 +3,5 @@
 EARNS = "in which portions the sum is taken"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "BCH"

@@ -3,5 +3,5 @@
 EARNS = "BatchNorm computes its statistics in the forward pass"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "BCEFH"

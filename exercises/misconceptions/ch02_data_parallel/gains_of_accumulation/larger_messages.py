@@ -3,5 +3,5 @@
 EARNS = "How many numbers has the sum of"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "ABCEH"

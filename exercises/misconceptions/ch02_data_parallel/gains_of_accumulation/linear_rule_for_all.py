@@ -3,5 +3,5 @@
 EARNS = "Is there one for every optimizer?"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "BCEHI"

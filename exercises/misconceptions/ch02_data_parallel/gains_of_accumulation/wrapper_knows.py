@@ -3,5 +3,5 @@
 EARNS = "Who tells the wrapper"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "BCE"

@@ -3,5 +3,5 @@
 EARNS = "Which matrices does a kernel multiply?"
 
 
-def why_accumulate():
+def gains_of_accumulation():
     return "BCDEH"
