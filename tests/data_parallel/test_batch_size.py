@@ -96,7 +96,7 @@ def test_all_ranks_agree_where_each_alone_would_not(ranks):
 def test_what_does_not_fit_is_said_on_every_rank():
     def program(comm):
         with pytest.raises(ValueError, match=r"no size that fits into 90% of 100 bytes: .* shard it"):
-            decide(comm, 4, 99.0 + comm.rank, 0.1, 100.0)
+            decide(comm, 4, 99.0 + comm.rank, 4.0, 100.0)
 
     launch(program, 3)
     with pytest.raises(ValueError, match="farther apart"):
