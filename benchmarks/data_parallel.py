@@ -30,8 +30,8 @@ from reference import cli, mpi
 ROOT = Path(__file__).resolve().parent.parent
 OURS, ALONE, SENDING = "Replica", "no communication", "all-reduce alone"
 DDP = {"DDP": {}, "DDP, views": {"gradient_as_bucket_view": True}}
-MODELS = {"GPT": 2, "CNN": 32}  # samples a rank
-TURNS = {"GPT": 15, "CNN": 150}
+MODELS = {"GPT": 1, "CNN": 32}  # samples a rank
+TURNS = {"GPT": 25, "CNN": 150}
 AIM = 1.0
 
 
