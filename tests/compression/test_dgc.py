@@ -52,7 +52,7 @@ def test_its_limits_are_momentum_and_error_feedback():
         assert torch.equal(plain.encode(g), feedback.encode(g))
 
 
-def test_ranks_clip_what_they_add(world):
+def test_ranks_clip_what_they_add():
     """To 1/sqrt(P) of the threshold: the sum of P independent gradients of that norm has about the threshold."""
     P, d, threshold = 4, 400, 3.0
 
@@ -61,7 +61,7 @@ def test_ranks_clip_what_they_add(world):
         (x,) = vectors(1, d, comm.rank)
         return allgather_sum(comm, sender, 100 * x), sender
 
-    results = launch(program, P, world=world).results
+    results = launch(program, P).results
     parts = [clipped(100 * vectors(1, d, rank)[0], 1.5) for rank in range(P)]
     assert [float(part.norm()) for part in parts] == pytest.approx([1.5] * P)
     assert all(torch.equal(total, results[0][0]) for total, _ in results)
