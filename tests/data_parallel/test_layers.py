@@ -43,3 +43,4 @@ def test_a_gpt_is_that_of_the_models():
 def test_seconds_and_bytes():
     (layer,) = timed([fully_connected("fc", 10, 10)], samples=4, flops_per_second=100.0)
     assert layer == ("fc", 440, 8.0, 16.0)
+    assert fully_connected("fc", 10, 10).flops_per_byte == pytest.approx(3 * 200 / 440)

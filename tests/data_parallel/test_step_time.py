@@ -101,6 +101,11 @@ def test_the_best_cut_is_the_best_of_all_cuts():
         assert least <= seconds(layers, by_one_limit, allreduce) * (1 + 1e-12)
 
 
+def test_the_smallest_of_equal_limits():
+    assert best_limit([Layer("only", 100, 1.0, 1.0)], lambda nbytes: 1.0) == 1
+    assert best_limit([Layer("a", 100, 1.0, 1.0), Layer("b", 100, 1.0, 1.0)], lambda nbytes: 1.0, [50, 200, 400]) == 50
+
+
 def test_too_large_and_too_small_buckets():
     """One bucket hides nothing, one a layer pays for every latency, and the best is between; all as simulated."""
     network, P = networks.uniform(alpha=5e-5, beta=1e-9), 4
