@@ -9,7 +9,8 @@ After     backward    |bbbbbbbbbbbb|                      nothing can leave befo
           all-reduce      |ccc| |ccc||cc|                 last one is always exposed: step_time.py has the formula
 Agreement All ranks start their all-reduces in one order, that of the list of buckets. One that is full early waits for
           those before it: on another rank they may have become full in another order, and collectives that are started
-          in different orders add up what does not belong together, or never end.
+          in different orders add up what does not belong together, or never end. A layer that communicates by itself
+          (batch_norm.py) gets a communicator of its own, comm.Dup(), so that the two orders cannot meet.
 Progress  MPI moves data inside MPI calls, and our own collectives post their next round there. So each hook also tests
           what is under way. (The virtual cluster's Iallreduce goes on by itself, as on a network card that reduces.)
 Sends     One all-reduce a bucket, and one of 8 bytes: how many samples there are. With accumulation no more than that,
@@ -113,8 +114,8 @@ class Replica:
         Without, gradients and counts are added up for the backward pass that will synchronise. All ranks synchronise
         together; a rank that has no data takes part, with any total and count 0.
 
-        Raises ValueError on every rank if a count is below 0 or the counts of all ranks are 0, RuntimeError if a
-        gradient comes twice in one backward pass.
+        Raises ValueError on every rank if a count is below 0 or the counts of all ranks are 0; FloatingPointError, see
+        check_finite; and RuntimeError if a gradient comes twice in one backward pass.
         """
         if self._complete:
             self._begin_step()
@@ -135,17 +136,18 @@ class Replica:
         self._lay_out(assign(nbytes, *self.limits, order, kinds))
 
     def _lay_out(self, assignment: list[list[int]]) -> None:
+        self.buckets = []  # free the memory of the last ones first
         self.assignment = assignment  # of each bucket the numbers of its parameters
         self.buckets = allocate(self.parameters, assignment)
         self._place = {i: (b, k) for b, bucket in enumerate(self.assignment) for k, i in enumerate(bucket)}
 
     def _begin_step(self) -> None:
         """Forget the last step's gradients. Autograd then makes new ones, which `adopt` puts into the buckets."""
+        for parameter in self.parameters:
+            parameter.grad = None
         if self._next_order is not None:
             self._fill_in(self._next_order)
             self._next_order = None
-        for parameter in self.parameters:
-            parameter.grad = None
         self.samples, self._complete = 0, False
 
     def _begin_backward(self, sync: bool) -> None:
