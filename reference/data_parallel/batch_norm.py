@@ -78,6 +78,7 @@ class Normalise(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, comm, x, weight, bias, packed, eps):
+        """y [N, C, ...], of this rank's x; packed: `global_statistics`."""
         n, mean, M = unpack(packed)
         inverse = (M / n + eps).rsqrt()
         ctx.comm, ctx.n = comm, n
@@ -86,6 +87,7 @@ class Normalise(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
+        """dx, and the sums of weight and bias over this rank."""
         x, weight, mean, inverse = ctx.saved_tensors
         shape = [1, -1] + [1] * (x.dim() - 2)
         normed = (x - _like(mean, x).view(shape)) * _like(inverse, x).view(shape)  # x'
@@ -114,6 +116,7 @@ class SyncBatchNorm(_BatchNorm):
         self.comm = comm
 
     def forward(self, x: Tensor) -> Tensor:
+        """x [N, C, ...] -> y of the same shape."""
         self._check_input_dim(x)
         if not self.training and self.running_mean is not None:
             return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps)
@@ -178,8 +181,8 @@ class DelayedBatchNorm(SyncBatchNorm):
         """
         values = by_channel(x)
         values = values - unpack(self.known)[1].to(values.dtype)[:, None]
-        n = values.new_full([1], values.shape[1])
-        sums = torch.cat([n, values.sum(1), values.square().sum(1)]).double()
+        sums = torch.cat([values.new_empty(1), values.sum(1), values.square().sum(1)]).double()
+        sums[0] = values.shape[1]
         self.under_way = sums, self.comm.Iallreduce(mpi.IN_PLACE, sums)
 
     def finish(self) -> None:
@@ -189,10 +192,11 @@ class DelayedBatchNorm(SyncBatchNorm):
         (sums, request), self.under_way = self.under_way, None
         request.Wait()
         n, first, second = unpack(self.checked(sums))
-        self.known = torch.cat([n, unpack(self.known)[1] + first / n, second - first * first / n])
+        self.known = torch.cat([n, unpack(self.known)[1] + first / n, (second - first * first / n).clamp(min=0)])
         self.track(self.known)
 
     def train(self, mode: bool = True) -> DelayedBatchNorm:
+        """Switch between training and evaluation; before this, take in what is under way."""
         if not mode:
             self.finish()
         return super().train(mode)
