@@ -48,8 +48,14 @@ def expected_wait(exceeded: Callable[[float], float], P: int, spares: int = 0) -
     from scipy.integrate import quad
     from scipy.stats import beta
 
+    _check_spares(P, spares)
     place = beta(spares + 1, P - spares)
     return quad(lambda u: exceeded(place.ppf(u)), 0, 1)[0]
+
+
+def _check_spares(P: int, spares: int) -> None:
+    if not 0 <= spares < P:
+        raise ValueError(f"of {P} ranks 0 to {P - 1} can be spares, not {spares}")
 
 
 class Steps(NamedTuple):
@@ -61,6 +67,7 @@ class Steps(NamedTuple):
 
 def with_spares(times: np.ndarray, spares: int = 0) -> Steps:
     """Steps that wait for all but `spares` of the P ranks, begun together; times [steps, P] in seconds."""
+    _check_spares(times.shape[1], spares)
     last = times.shape[1] - 1 - spares
     order = np.argsort(times, axis=1, kind="stable")
     used = np.argsort(order, axis=1) <= last
@@ -90,9 +97,13 @@ def proportional(samples: int, speeds: Sequence[float]) -> list[int]:
 def rebalanced(comm, samples: int, done: int, seconds: float) -> list[int]:
     """The shares for the next step from what each rank did in the last one; the same list on every rank.
 
-    done: samples of this rank, which took it `seconds` without waiting. Sends 8 bytes a rank, in one allgather.
+    done: samples of this rank, which took it `seconds` without waiting. One allgather of two numbers a rank.
+    Raises ValueError on every rank if one has done nothing: its speed is not known.
     """
-    return proportional(samples, comm.allgather(done / seconds))
+    found = comm.allgather((done, seconds))
+    if min(min(pair) for pair in found) <= 0:
+        raise ValueError(f"a rank's speed is known once it has done something, got {found} (samples, seconds)")
+    return proportional(samples, [n / t for n, t in found])
 
 
 def part(items, shares: Sequence[int], rank: int):

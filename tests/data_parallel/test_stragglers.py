@@ -59,6 +59,16 @@ def test_shares_by_hand():
     assert [part("abcdefgh", [3, 0, 5], rank) for rank in range(3)] == ["abc", "", "defgh"]
     with pytest.raises(ValueError, match="above 0"):
         proportional(3, [1, 0])
+    with pytest.raises(ValueError, match="of 3 ranks 0 to 2 can be spares, not 3"):
+        with_spares(np.ones((1, 3)), 3)
+    with pytest.raises(ValueError, match="spares, not -1"):
+        stragglers.expected_wait(norm.isf, 8, -1)
+
+    def idle(comm):
+        with pytest.raises(ValueError, match="has done something"):
+            rebalanced(comm, 40, 10 * comm.rank, float(comm.rank))
+
+    launch(idle, 2)
 
 
 def samples_of(n=40):
