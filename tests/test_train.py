@@ -24,7 +24,7 @@ def test_two_ranks_train_as_one_does():
 
 
 def test_what_is_printed():
-    done = run(0, "--steps", "6", "--model", "gpt", "--optimizer", "adam", "--rate", "1e-3")
+    done = run(0, "--steps", "6", "--model", "gpt", "--optimizer", "adam", "--rate", "1e-3", "--compress", "top-k")
     assert done.returncode == 0, done.stderr
     assert "gpt, 120,576 parameters, 1 rank" in done.stdout and "step    5  loss" in done.stdout
     assert "\nverified: the same bits" in done.stdout and "mpirun -n 2" in done.stdout
