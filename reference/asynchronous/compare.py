@@ -1,0 +1,130 @@
+"""Time to accuracy with a slow rank: every method of this package, on one problem and one clock.
+
+Question  One of K workers takes four times as long. How long until the loss is below a target?
+Setting   The same model, data, batches and time per gradient for all. A step of a synchronous method takes the mean of
+          K gradients at `rate`; where each gradient is an update of its own, it is taken at rate / K (damping, which
+          divides by 1 + delay itself, excepted).
+Fair      Everybody has K workers, ranks 1 to K; rank 0 serves where there is a server, and is idle where there is
+          none. The last worker is meant to be the slow one: launch(contest, K + 1, ..., faults=[Slow(K, 4.0)]).
+Measured  The loss of the server's weights, of the average after each phase, or of worker 1's own weights (gossip), at
+          each update, on the virtual clock; to look takes no time there.
+Trade     Synchronous methods are as good per sample as one rank, and as slow per second as the slowest. Asynchronous
+          ones waste no second, and pay in gradients that are late. A server is simple and knows all the delays, but
+          its port carries everything; gossip spreads the traffic evenly, but nobody has the model.
+Repeat    On the virtual cluster two contests give the same bits. On real ranks, arrival decides, and every run differs
+          (the synchronous methods, local SGD and gossip on a graph excepted: only their times do).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .. import mpi
+from ..collectives import allreduce
+from . import gossip, local_sgd, one_sided, parameter_server
+from .local_sgd import AVERAGE, SLOWMO, Outer
+from .parameter_server import ASYNCHRONOUS, SYNCHRONOUS, Policy, bounded
+from .staleness import DAMPED, compensated
+from .timed import Timed
+
+
+class Setting(NamedTuple):
+    """What a contest is about.
+
+    seconds, jitter   of one gradient, see Timed        period, post   of local SGD
+    bound             of staleness, in clocks           strength       of the compensation
+    """
+
+    objective: object
+    steps: int
+    rate: float
+    seconds: float
+    jitter: bool = False
+    period: int = 8
+    post: int = 8
+    bound: int = 4
+    strength: float = 1.0
+
+
+class Seen(NamedTuple):
+    """The loss at a moment (s, on the clock of the rank that looked)."""
+
+    seconds: float
+    loss: float
+
+
+Watch = Callable[[Tensor], None]
+
+
+def synchronous(comm, s: Setting, watch: Watch) -> None:
+    """One all-reduce of the gradients and their number a step."""
+    w = s.objective.start()
+    for step in range(s.steps):
+        g, count = s.objective.gradient(w, step, comm.rank, comm.size)
+        joined = torch.cat([g, g.new_tensor([count])])
+        allreduce(comm, joined, algorithm="ring")
+        w -= s.rate * joined[:-1] / joined[-1]
+        watch(w)
+
+
+def _served(comm, s: Setting, watch: Watch, policy: Policy, share: bool = True) -> None:
+    rate = s.rate / (comm.size - 1) if share else s.rate
+    parameter_server.train(comm, s.objective, s.steps, rate, policy, watch=watch)
+
+
+def _local(comm, s: Setting, watch: Watch, outer: Outer = AVERAGE, post: int = 0) -> None:
+    local_sgd.train(comm, s.objective, local_sgd.periodic(s.steps, s.period, post), s.rate, outer=outer, watch=watch)
+
+
+METHODS: dict[str, Callable[[Any, Setting, Watch], None]] = {
+    "all-reduce": synchronous,
+    "server, synchronous": lambda comm, s, watch: _served(comm, s, watch, SYNCHRONOUS, share=False),
+    "server, asynchronous": lambda comm, s, watch: _served(comm, s, watch, ASYNCHRONOUS),
+    "server, bounded": lambda comm, s, watch: _served(comm, s, watch, bounded(s.bound)),
+    "server, damped": lambda comm, s, watch: _served(comm, s, watch, Policy(correct=DAMPED), share=False),
+    "server, compensated": lambda comm, s, watch: _served(comm, s, watch, Policy(correct=compensated(s.strength))),
+    "one-sided": lambda comm, s, watch: one_sided.train(comm, s.objective, s.steps, s.rate / comm.size, watch=watch),
+    "local SGD": _local,
+    "post-local SGD": lambda comm, s, watch: _local(comm, s, watch, post=s.post),
+    "SlowMo": lambda comm, s, watch: _local(comm, s, watch, SLOWMO),
+    "gossip": lambda comm, s, watch: gossip.train(comm, s.objective, s.steps, s.rate, watch=watch),
+    "gossip by pulling": lambda comm, s, watch: gossip.train_by_pull(comm, s.objective, s.steps, s.rate, watch=watch),
+}
+"""What to compare: METHODS[name](comm, setting, watch)."""
+
+
+def contest(comm, name: str, setting: Setting) -> list[Seen]:
+    """Train by the method of that name; what was seen, on the rank that looked (an empty list on the others).
+
+    Raises ValueError for a name that is not there, and for fewer than 2 ranks.
+    """
+    if name not in METHODS or comm.size < 2:
+        raise ValueError(f"2 ranks or more, and one of {', '.join(METHODS)}; got {comm.size} and {name!r}")
+    seen: list[Seen] = []
+
+    def watch(w: Tensor) -> None:
+        if group.rank == 0:
+            seen.append(Seen(mpi.wtime(comm), look.loss(w)))
+
+    served, look = name.startswith("server"), setting.objective
+    group = comm.Dup() if served else comm.Split(int(comm.rank > 0))
+    if served or comm.rank > 0:
+        timed = Timed(comm, setting.objective, setting.seconds, setting.jitter)
+        METHODS[name](group, setting._replace(objective=timed), watch)
+    group.Free()
+    return seen
+
+
+def time_to(seen: Sequence[Seen], loss: float) -> float:
+    """When the loss was at or below this for the first time (s); infinity if it never was."""
+    return next((moment.seconds for moment in seen if moment.loss <= loss), inf)
+
+
+def steps_to(seen: Sequence[Seen], loss: float) -> float:
+    """At which look, 1, 2, ..., the loss was at or below this for the first time; infinity if it never was."""
+    return next((number for number, moment in enumerate(seen, 1) if moment.loss <= loss), inf)
