@@ -1,7 +1,8 @@
 """What travels: whole numbers in as few bits as they need, and float32 numbers, as bytes.
 
-Idea      A number below 2^b needs b bits. Eight of them fill b bytes exactly, so number i of eight lies in the same
-          bytes of every group of b bytes, and one vector operation packs that part of all groups at once.
+Idea      A number below 2^b needs b bits. A few of them fill whole bytes exactly: two of 12 bits three bytes, eight of
+          5 bits five. Number i of such a group lies in the same bytes of every group, so one vector operation packs
+          that part of all groups at once. A group has at most eight numbers and b bytes.
 Bytes     ceil(n b / 8) for n numbers of b bits; the last byte is filled up with zeros
 Order     little-endian: the first number starts in the lowest bit of the first byte. float32 as the machine keeps them;
           ranks of one job are assumed to agree on that.
@@ -9,8 +10,11 @@ Order     little-endian: the first number starts in the lowest bit of the first 
 
 from __future__ import annotations
 
+from math import gcd
+
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 
 def width(values: int) -> int:
@@ -25,9 +29,10 @@ def packed_bytes(count: int, bits: int) -> int:
 
 def pack(values: Tensor, bits: int) -> Tensor:
     """Bytes [ceil(n bits / 8)] uint8 of the whole numbers `values` [n], each from 0 to 2^bits - 1; bits at most 32."""
-    groups = torch.nn.functional.pad(values, (0, -len(values) % 8)).view(-1, 8)
-    wire = torch.zeros(len(groups), bits, dtype=torch.uint8, device=values.device)
-    for i, byte, shift in parts(bits):
+    numbers, size, parts = group(bits)
+    groups = pad(values, (0, -len(values) % numbers)).view(-1, numbers)
+    wire = torch.zeros(len(groups), size, dtype=torch.uint8, device=values.device)
+    for i, byte, shift in parts:
         number = groups[:, i]
         wire[:, byte] |= (number << shift if shift >= 0 else number >> -shift).to(torch.uint8)
     return wire.view(-1)[: packed_bytes(len(values), bits)]
@@ -35,23 +40,32 @@ def pack(values: Tensor, bits: int) -> Tensor:
 
 def unpack(wire: Tensor, bits: int, count: int) -> Tensor:
     """The `count` whole numbers [count] int64 of `bits` bits each that `wire` begins with."""
-    wire = wire[: packed_bytes(count, bits)]
-    m = -(-count // 8)
-    groups = torch.nn.functional.pad(wire, (0, m * bits - len(wire))).view(m, bits).long()
-    values = torch.zeros(m, 8, dtype=torch.int64, device=wire.device)
-    for i, byte, shift in parts(bits):
+    numbers, size, parts = group(bits)
+    wire, m = wire[: packed_bytes(count, bits)], -(-count // numbers)
+    groups = pad(wire, (0, m * size - len(wire))).view(m, size).long()
+    values = torch.zeros(m, numbers, dtype=torch.int64, device=wire.device)
+    for i, byte, shift in parts:
         part = groups[:, byte]
         values[:, i] |= part >> shift if shift >= 0 else part << -shift
     return values.view(-1)[:count] & (2**bits - 1)
 
 
-def parts(bits: int) -> list[tuple[int, int, int]]:
-    """(i, byte, shift): number i of eight, shifted left by `shift` bits, has a part in that byte of their group."""
-    return [(i, byte, i * bits - 8 * byte) for i in range(8) for byte in range(i * bits // 8, -(-(i + 1) * bits // 8))]
+def group(bits: int) -> tuple[int, int, list[tuple[int, int, int]]]:
+    """How many numbers of `bits` bits fill whole bytes, how many bytes, and who lies where.
+
+    (i, byte, shift): number i, shifted left by `shift` bits, has a part in this byte.
+    """
+    numbers = 8 // gcd(8, bits)
+    parts = [
+        (i, byte, i * bits - 8 * byte)
+        for i in range(numbers)
+        for byte in range(i * bits // 8, packed_bytes(i + 1, bits))
+    ]
+    return numbers, numbers * bits // 8, parts
 
 
 def float_bytes(values: Tensor) -> Tensor:
-    """The bytes [4 n] uint8 of float32 numbers [n]."""
+    """The bytes [4 n] uint8 of n float32 numbers of any shape."""
     return values.float().contiguous().view(-1).view(torch.uint8)
 
 

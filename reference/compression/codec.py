@@ -25,6 +25,8 @@ from typing import NamedTuple
 import torch
 from torch import Generator, Tensor
 
+from .bits import float_bytes, floats
+
 
 class Codec(NamedTuple):
     """A compressor with its wire format and its formulas. Make one with `codec`, which checks what goes in."""
@@ -90,4 +92,16 @@ def damped(codec: Codec) -> Codec:
         unbiased=False,
         variance=codec.variance and (lambda x: a(len(x)) ** 2 * codec.variance(x)),
         contraction=a,
+    )
+
+
+def float32() -> Codec:
+    """No compression: the bytes of x as they are, 4 per element."""
+    return codec(
+        "float32",
+        lambda x, generator: float_bytes(x.clone()),  # a wire must not change with x
+        lambda wire, d: floats(wire),
+        lambda d: 4 * d,
+        unbiased=True,
+        contraction=lambda d: 1.0,
     )

@@ -221,16 +221,40 @@ def logarithmic(bits: int, base: float = 2.0) -> Codec:
 
 
 def fp16() -> Codec:
-    """IEEE half precision: 11 significant bits, up to 65,504. Larger elements are refused: scale them, or use bf16."""
-    return shorter_float("fp16", torch.float16)
+    """IEEE half precision: 11 significant bits from 2^-14 to 65,504. It refuses larger elements; below 2^-25 all is 0."""
+    return shorter_float("fp16", torch.float16, delta=0.0)
 
 
 def bf16() -> Codec:
-    """bfloat16: 8 significant bits, the range of float32."""
-    return shorter_float("bf16", torch.bfloat16)
+    """bfloat16: 8 significant bits and the range of float32. delta = 1 - 2^-16, elements below 2^-126 aside."""
+    return shorter_float("bf16", torch.bfloat16, delta=1 - 2.0**-16)
 
 
-def shorter_float(name: str, dtype: torch.dtype) -> Codec:
+def scaled_fp16(chunk: int | None = 256) -> Codec:
+    """Half precision with dynamic range: the largest element of each chunk becomes 2^15, so nothing is too large.
+
+    What is smaller than 2^-29 of the largest loses bits. delta = 1 - 2^-22, less what the float32 division rounds.
+    """
+    top = 2.0**15
+
+    def chunks(d: int) -> int:
+        return -(-d // (chunk or d))
+
+    def encode(x: Tensor, generator: Generator | None) -> Tensor:
+        parts = rows(x, chunk)
+        scale = parts.abs().amax(1, keepdim=True)
+        short = (divide(parts, scale) * top).view(-1)[: len(x)].half()
+        return torch.cat([float_bytes(scale), short.view(torch.uint8)])
+
+    def decode(wire: Tensor, d: int) -> Tensor:
+        m = chunks(d)
+        y = rows(wire[4 * m :].clone().view(torch.half).float(), chunk)
+        return (y * (floats(wire[: 4 * m]) / top)[:, None]).view(-1)[:d]
+
+    return codec("scaled fp16", encode, decode, lambda d: 4 * chunks(d) + 2 * d, contraction=lambda d: 1 - 2.0**-21)
+
+
+def shorter_float(name: str, dtype: torch.dtype, delta: float) -> Codec:
     """Each element rounded to `dtype`, two bytes."""
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
@@ -240,4 +264,10 @@ def shorter_float(name: str, dtype: torch.dtype) -> Codec:
             raise ValueError(f"{name} holds at most {limit:g}, but an element is {most:g}: scale it or use bf16")
         return short.view(torch.uint8)
 
-    return codec(name, encode, lambda wire, d: wire.clone().view(dtype).float(), lambda d: 2 * d)
+    return codec(
+        name,
+        encode,
+        lambda wire, d: wire.clone().view(dtype).float(),
+        lambda d: 2 * d,
+        contraction=lambda d: delta,
+    )
