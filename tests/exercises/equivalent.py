@@ -4,6 +4,11 @@ BLOCK = "blocks[(rank - {} - step) % P]  ->  {} = blocks[rank - {} - step]"
 BEGIN = "begin = [block * (n // P) + min(block, n % P) for block in range(P + {})]"
 OTHERS = "others = [(rank {} step) % P for step in range({}, P)]"
 SIZES = "sizes = [len(batch) // ranks + (r < len(batch) % ranks) for r in range({})]"
+PUSHES = "pushes = [(count * time, worker) for worker, time in enumerate(seconds) for count in range(1, updates + {})]"
+EXCHANGE = "comm.Sendrecv(x, {}=partner, recvbuf=other, {}=partner)"
+WAITING = "waiting, g, status = (set(clock), np.empty_like(w), {})"
+CAME = "came, went, status = ([0] * comm.size, [0] * comm.size, {})"
+BITS = "for bit in reversed(range(d.bit_length(){})):"
 
 EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "ring_reduce_scatter": {
@@ -29,5 +34,30 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     },
     "replicas_that_agree": {
         "if length > limit:  ->  if length >= limit:": "if they are equal, the factor is 1",
+    },
+    # Chapter 3
+    "how_late": {
+        f"{PUSHES.format(1)}  ->  {PUSHES.format(2)}": "the first of all are asked for, and no worker has more of them "
+        "than there are",
+    },
+    "error_feedback": {
+        "sent, e = ([], np.zeros_like(gradients[0]))  ->  sent, e = ([], np.zeros_like(gradients[-1]))": "all have the "
+        "same length",
+    },
+    "one_bit_sum": {
+        "up = s * (2 * u - 1) < g  ->  up = s * (2 * u - 1) <= g": "u is never just the probability, and where all are "
+        "0 the bits do not matter",
+        "bits = np.packbits(2 * s * u < s + g)  ->  bits = np.packbits(2 * s * u <= s + g)": "the same",
+    },
+    "gossip_step": {
+        f"{EXCHANGE.format('dest', 'source')}  ->  {EXCHANGE.format('source', 'dest')}": "both are the partner",
+    },
+    "bounded_staleness": {
+        f"{WAITING.format('mpi.Status()')}  ->  {WAITING.format('mpi')}": "the virtual cluster writes the source into "
+        "whatever it is given; real MPI refuses",
+        f"{CAME.format('mpi.Status()')}  ->  {CAME.format('mpi')}": "the same",
+    },
+    "how_many_to_send": {
+        f"{BITS.format('')}  ->  {BITS.format(' + 1')}": "that bit alone is more than d",
     },
 }

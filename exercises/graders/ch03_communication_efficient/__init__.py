@@ -1,0 +1,1 @@
+"""Graders of chapter 3, a module a level."""

@@ -1,0 +1,113 @@
+"""What several exercises of chapter 3 ask of an answer."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from exercises.grading import Answer, Case, Finding, checks
+from exercises.grading.exercise import Check
+
+CLOSE = 1e-9  # relative to the largest number: float64 in any order of adding
+CLOSE32 = 1e-5  # the same for float32
+
+Slip = tuple[Callable[..., np.ndarray], str]  # (what somebody gets who makes this mistake, the hint)
+
+
+def alike(one: np.ndarray, other: np.ndarray, close: float = CLOSE) -> bool:
+    """Whether two arrays are equal but for rounding."""
+    one, other = np.asarray(one, float), np.asarray(other, float)
+    if one.shape != other.shape or not np.isfinite(one).all():
+        return False
+    size = max(np.abs(one).max(initial=0.0), np.abs(other).max(initial=0.0))
+    return bool((np.abs(one - other) <= close * size).all())
+
+
+def result(
+    want: Callable[[Case, int], np.ndarray],
+    slips: Sequence[tuple[Callable[[Case, int], np.ndarray], str]],
+    otherwise: str,
+    got: Callable[[Answer, int], np.ndarray] = lambda answer, rank: answer.results[rank],
+    what: str = "",
+    close: float = CLOSE,
+) -> Check:
+    """Rank r has want(case, r); slips are (what somebody has instead, the hint) of known mistakes.
+
+    got    where a rank's result is; the returned array unless told
+    what   what it is called, such as "the total on ", in front of "rank 1"
+    """
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank in range(case.ranks):
+            is_there, right = got(answer, rank), want(case, rank)
+            if not alike(is_there, right, close):
+                where = np.flatnonzero(~(np.abs(is_there - right) <= close * np.abs(right).max(initial=0.0)))[0]
+                seen = f"{what}rank {rank}: element {where} is {is_there[where]:.6g}; right is {right[where]:.6g}."
+                return Finding(
+                    seen, next((h for slip, h in slips if alike(is_there, slip(case, rank), close)), otherwise)
+                )
+        return None
+
+    return check
+
+
+def several_arrays(names: Sequence[str], dtype: type = np.float64) -> Check:
+    """Every rank returns a tuple of arrays, each as long as its first argument."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank, got in enumerate(answer.results):
+            size = case.arguments[rank][0].size
+            if not isinstance(got, tuple | list) or len(got) != len(names):
+                what = "None" if got is None else f"a {type(got).__name__}"
+                return Finding(f"rank {rank} returned {what}.", f"Return {len(names)} arrays: {', '.join(names)}.")
+            for name, each in zip(names, got):
+                if not isinstance(each, np.ndarray) or each.shape != (size,):
+                    return Finding(f"{name} on rank {rank} is no array of {size} numbers.", checks.SHAPE)
+                if each.dtype != dtype:
+                    return Finding(
+                        f"{name} on rank {rank} is an array of {each.dtype}, not of {np.dtype(dtype)}.",
+                        "Somewhere an array is made with another element type than g has: look at np.zeros, np.empty, "
+                        "astype. (And sums of float32 with float64 are float64.)",
+                    )
+        return None
+
+    return check
+
+
+def part(number: int) -> Callable[[Answer, int], np.ndarray]:
+    """Where one of several returned arrays is."""
+    return lambda answer, rank: answer.results[rank][number]
+
+
+def same_on_all_ranks(got: Callable[[Answer, int], np.ndarray] = lambda answer, rank: answer.results[rank]) -> Check:
+    """All ranks have the same bits."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        only = [got(answer, rank) for rank in range(case.ranks)]
+        return checks.same_bits(case, Answer(only, answer.arguments, answer.aliased))
+
+    return check
+
+
+def bytes_of_wires(
+    wire: Callable[[Case], int], slips: Sequence[tuple[Callable[[Case], int], str]], otherwise: str
+) -> Check:
+    """Every rank's wire goes to all the others; on real ranks what MPI's collectives send is not seen."""
+    everywhere = lambda each: lambda case: case.ranks * (case.ranks - 1) * each(case)  # noqa: E731
+    check = checks.bytes_together(
+        everywhere(wire), "wires of that size need", [(everywhere(slip), hint) for slip, hint in slips], otherwise
+    )
+    return lambda case, answer: None if answer.seconds is None else check(case, answer)
+
+
+class Gradient:
+    """gradient(w, step) of one rank: of a bowl with its own minimum, which wobbles from step to step."""
+
+    def __init__(self, rng, d, steps):
+        self.curvature = rng.uniform(0.5, 1.5, d)
+        self.minimum, self.wobble = rng.standard_normal(d), 0.3 * rng.standard_normal((max(steps, 1), d))
+
+    def __call__(self, w, step):
+        return self.curvature * (w - self.minimum) + self.wobble[step % len(self.wobble)]
+
+    def __repr__(self):
+        return "gradient"

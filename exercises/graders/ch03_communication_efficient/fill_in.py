@@ -1,0 +1,204 @@
+"""Level 2 of chapter 3, fill in: rounding at random, and error feedback."""
+
+import numpy as np
+
+from exercises.grading import Case, Exercise, Finding, checks
+
+from .common import alike, result
+
+
+def numbers(rng):
+    """Cases of stochastic_round."""
+    for n, what, x in (
+        (40, "positive numbers", rng.uniform(0, 9, 40)),
+        (40, "numbers of both signs", rng.uniform(-9, 9, 40)),
+        (11, "whole numbers", np.arange(-5.0, 6.0)),
+        (20, "small numbers", rng.uniform(-0.4, 0.4, 20)),
+        (6, "whole numbers, u = 0", np.arange(-3.0, 3.0)),
+        (0, "no numbers", np.empty(0)),
+    ):
+        yield Case(what, ((x, np.zeros(n) if "u = 0" in what else rng.uniform(0, 1, n)),))
+
+
+def rounded(low=np.floor, above=lambda x, u: u < x - np.floor(x)):
+    """What somebody returns who rounds like this."""
+    return lambda case, rank: low(case.arguments[0][0]) + above(*case.arguments[0])
+
+
+stochastic_round = Exercise(
+    cases=numbers,
+    checks=[
+        checks.arrays(lambda case, rank: case.arguments[0][0].shape),
+        checks.unchanged,
+        checks.new_array,
+        result(
+            rounded(),
+            slips=[
+                (
+                    rounded(np.round, lambda x, u: 0),
+                    "That is rounded to nearest, and not at random: 0.3 would be 0 in every step, for ever.",
+                ),
+                (
+                    rounded(np.floor, lambda x, u: u <= x - np.floor(x)),
+                    "u may be 0, and whole numbers must stay: less, or less or equal?",
+                ),
+                (rounded(np.floor, lambda x, u: 0), "All is rounded down. Is u looked at?"),
+                (
+                    rounded(np.floor, lambda x, u: u < np.ceil(x) - x),
+                    "The probabilities are exchanged: a number just below the next whole one should nearly always go "
+                    "up. (That is the formula with ceil(x) - x: it is the probability of going down.)",
+                ),
+                (
+                    rounded(np.floor, lambda x, u: u >= x - np.floor(x)),
+                    "The probabilities are exchanged: 2.25 should go up in one of four cases, where u is below 0.25.",
+                ),
+                (
+                    rounded(np.ceil, lambda x, u: u < np.ceil(x) - x),
+                    "It begins from the whole number above, and then adds 1: ceil where floor is meant.",
+                ),
+                (
+                    rounded(np.ceil),
+                    "It begins from the whole number above, and then adds 1: ceil where floor is meant.",
+                ),
+                *[
+                    (
+                        rounded(np.trunc, above),
+                        "Positive numbers are right. For negative ones int() and trunc go up, towards 0: what is the "
+                        "whole number below -2.25, and how far is it from there?",
+                    )
+                    for above in (
+                        lambda x, u: u < x - np.trunc(x),
+                        lambda x, u: u < np.abs(x - np.trunc(x)),
+                        lambda x, u: u < x - np.floor(x),
+                        lambda x, u: u < np.modf(x)[0],
+                    )
+                ],
+                (
+                    rounded(np.floor, lambda x, u: u < x),
+                    "u is compared with x itself. With which part of it should it be?",
+                ),
+                (
+                    lambda case, rank: case.arguments[0][0] + (case.arguments[0][1] < 0),
+                    "Nothing was rounded.",
+                ),
+                (
+                    rounded(np.round),
+                    "It begins from the nearest whole number, and goes up from there. From which one must it begin, "
+                    "so that the mean is right?",
+                ),
+                (
+                    lambda case, rank: np.floor(case.arguments[0][0] + case.arguments[0][1]),
+                    "On average that is right as well: it goes up where u is large. The docstring goes up where u is "
+                    "small, so that results can be compared.",
+                ),
+            ],
+            otherwise="Two whole numbers are next to x. Which is the one below, also for negative x, and how far is x "
+            "from it?",
+        ),
+    ],
+    hints=[
+        "Draw the numbers from -3 to 3 on a line, and -2.25 among them. Between which whole numbers is it, and what "
+        "is its distance from the one on the left?",
+        "2.25 must become 3 in a quarter of all cases: 2 * 3/4 + 3 * 1/4 = 2.25. For evenly distributed u, how often "
+        "is u below 0.25?",
+        "low is np.floor(x), an array; the distance is x - low. True counts as 1 when it is added.",
+    ],
+)
+
+
+def steps(*rows):
+    """Cases (d, k, number of gradients)."""
+
+    def cases(rng):
+        for d, k, number in rows:
+            gradients = [rng.standard_normal(d) for _ in range(number)]
+            yield Case(f"d = {d}, k = {k}, {checks.count(number, 'step')}", ((gradients, k),))
+
+    return cases
+
+
+def fed_back(gradients, k, p=lambda g, e: g + e, e=lambda g, e, p, c: p - c, key=np.abs, by_g=False):
+    """(sent, e) of error feedback, or of what somebody does in its place."""
+    sent, error = [], np.zeros_like(gradients[0])
+    for g in gradients:
+        to_send = p(g, error)
+        largest = np.argsort(key(g if by_g else to_send))[-k:]
+        c = np.zeros_like(to_send)
+        c[largest] = to_send[largest]
+        sent.append(c)
+        error = e(g, error, to_send, c)
+    return [*sent, error]
+
+
+OTHER_FEEDBACK = [
+    (
+        {"p": lambda g, e: g, "e": lambda g, e, p, c: e + g - c},
+        "The error is added up, and never fed back: what is sent in a step is made of g alone. So a number that is "
+        "small in every gradient is never sent, and e grows for ever. (Textbooks have this one.)",
+    ),
+    ({"p": lambda g, e: g}, "The error is never fed back: what is sent in a step is made of g alone."),
+    (
+        {"e": lambda g, e, p, c: e + p - c},
+        "The error is fed back twice: p has the old e in it already, and so has p - c.",
+    ),
+    (
+        {"e": lambda g, e, p, c: g - c},
+        "What was left from earlier steps is forgotten: of g + e, which part has not been sent?",
+    ),
+    (
+        {"e": lambda g, e, p, c: c - p},
+        "The sign of e is wrong: what has not been sent is to be added, not taken away.",
+    ),
+    ({"p": lambda g, e: g - e}, "The error is taken away from the gradient. It is what is still owed."),
+    (
+        {"e": lambda g, e, p, c: np.zeros_like(g)},
+        "What was left out is forgotten: e stays 0, and this is plain Top-K.",
+    ),
+    ({"e": lambda g, e, p, c: c}, "e is what was sent. Asked for is what was not."),
+    ({"e": lambda g, e, p, c: p}, "e has all of p in it, also what was sent: that would be sent again."),
+    (
+        {"by_g": True},
+        "What is sent is chosen by g alone: what is owed can wait for ever. Which numbers decide who is sent?",
+    ),
+    (
+        {"key": lambda p: p},
+        "The largest were taken, and not those of largest magnitude: -5 is more worth sending than 1.",
+    ),
+    (
+        {"key": lambda p: -np.abs(p)},
+        "The smallest were taken: argsort begins with the smallest, and [-k:] takes from the end.",
+    ),
+]
+
+
+def conserved(case, answer):
+    """The right numbers are sent in each step, and the right ones are left."""
+    ((gradients, k),), (got,) = case.arguments, answer.results
+    d, number = gradients[0].size, len(gradients)
+    if not isinstance(got, tuple | list) or len(got) != 2 or not isinstance(got[0], list) or len(got[0]) != number:
+        return Finding("it did not return (sent, e).", f"sent is a list of {number}, an array for each step.")
+    together = [*got[0], got[1]]
+    if not all(isinstance(each, np.ndarray) and each.shape == (d,) for each in together):
+        return Finding(f"not all of sent and e are arrays of {d} numbers.", checks.SHAPE)
+    want = fed_back(gradients, k)
+    same = [alike(one, other) for one, other in zip(together, want)]
+    if all(same):
+        return None
+    first = same.index(False)
+    what = "e in the end" if first == number else f"what is sent in step {first}"
+    hints = (hint for change, hint in OTHER_FEEDBACK if all(map(alike, together, fed_back(gradients, k, **change))))
+    otherwise = "Follow one number over three steps in which it is never sent, and then is: what is in e each time?"
+    return Finding(f"{what} is not right.", next(hints, otherwise))
+
+
+error_feedback = Exercise(
+    cases=steps((6, 1, 4), (10, 3, 5), (30, 4, 6), (8, 1, 12), (5, 5, 3), (7, 2, 1)),
+    checks=[checks.kept("gradients"), conserved],
+    hints=[
+        "Take d = 2, k = 1, and the gradient [3, 1] in every step. What is sent in the first step, what is left? And "
+        "in the second, third and fourth?",
+        "p is what should be sent if there were room: this gradient, and all that is still owed. The k largest of "
+        "what are to be chosen, if -5 is as urgent as 5?",
+        "Of p, the part c has been sent. What is left is e, and the old e is in it already.",
+    ],
+)

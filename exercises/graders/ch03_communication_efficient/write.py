@@ -1,0 +1,878 @@
+"""Level 3 of chapter 3, write: sparse and one-bit sums, local SGD, gossip, bounded staleness."""
+
+import numpy as np
+
+from exercises.grading import Case, Distributed, Finding, checks, sums
+from exercises.grading.exercise import ALPHA, BETA
+
+from ..ch02_data_parallel.common import called, communicated, only_collectives
+from .common import (
+    CLOSE32,
+    Gradient,
+    alike,
+    bytes_of_wires,
+    part,
+    result,
+    same_on_all_ranks,
+    several_arrays,
+)
+
+# Top-K ---------------------------------------------------------------------------------------------------------------
+
+
+def sparse_gradients(*rows):
+    """Cases (P, d, k)."""
+
+    def cases(rng):
+        for P, d, k in rows:
+            held = [(rng.standard_normal(d), rng.standard_normal(d)) for _ in range(P)]
+            label = f"{checks.count(P, 'rank')}, d = {d}, k = {k}"
+            yield Case(label, tuple((g.astype(np.float32), e.astype(np.float32), k) for g, e in held))
+
+    return cases
+
+
+def kept_of(p, k, key=np.abs):
+    """p with zeros in the place of all but the k largest."""
+    c = np.zeros_like(p)
+    where = np.argsort(key(p))[-k:]
+    c[where] = p[where]
+    return c
+
+
+def sparse(case, p=lambda g, e: g + e, key=np.abs):
+    """What each rank sends, as arrays of d numbers."""
+    return np.stack([kept_of(p(g, e), k, key) for g, e, k in case.arguments])
+
+
+def last_of_each_place(case, rank):
+    """The total of somebody who adds all values at once: of several for one place only the last is left."""
+    total = np.zeros_like(case.arguments[0][0])
+    for mine in sparse(case):
+        total[mine != 0] = mine[mine != 0]
+    return total
+
+
+def unsent(case, rank, p=lambda g, e: g + e):
+    g, e, k = case.arguments[rank]
+    return p(g, e) - kept_of(g + e, k)
+
+
+def one_or_two_allgathers(case, answer):
+    """Each rank calls Allgather once or twice, and no other collective."""
+    for rank in range(case.ranks):
+        made = communicated(answer, rank)
+        if made not in (["Allgather"], ["Allgather"] * 2):
+            seen = f"rank {rank} called {', '.join(made) or 'no collective'}."
+            if not made:
+                return Finding(seen, "Nothing was sent, so each rank has its own part only: an impostor of a sum.")
+            if any("reduce" in name.lower() for name in made):
+                return Finding(
+                    seen,
+                    "What is reduced has all its d numbers, most of them 0: compressed on paper, and not on the wire. "
+                    "Send what is left of the gradient, by Allgather, and add it up afterwards.",
+                )
+            return Finding(seen, "Allgather, once or twice, is enough: everybody needs what everybody sends.")
+    return None
+
+
+def k_of(case):
+    return case.arguments[0][2]
+
+
+def size_of(case):
+    return case.arguments[0][0].size
+
+
+top_k_sum = Distributed(
+    cases=sparse_gradients((2, 12, 3), (3, 20, 6), (5, 9, 4), (1, 7, 2), (4, 30, 1), (2, 5, 5)),
+    checks=[
+        several_arrays(["total", "error"], np.float32),
+        checks.kept("g or e"),
+        only_collectives,
+        one_or_two_allgathers,
+        result(
+            lambda case, rank: sparse(case).sum(axis=0),
+            slips=[
+                (
+                    lambda case, rank: sparse(case)[rank],
+                    "That is what this rank sends, alone. What has come from the others must be added.",
+                ),
+                (lambda case, rank: sparse(case).mean(axis=0), "Asked for is the sum over ranks, not the mean."),
+                (
+                    lambda case, rank: sparse(case, lambda g, e: g).sum(axis=0),
+                    "What is chosen and sent comes from g alone: the error is never fed back.",
+                ),
+                (
+                    lambda case, rank: sum(g + e for g, e, _ in case.arguments),
+                    "That is the sum of everything: nothing was left out. Which k numbers does each rank send?",
+                ),
+                (
+                    last_of_each_place,
+                    "Two ranks have sent a number for the same place, and only one of them is in the total. With "
+                    "several equal indices total[indices] += values adds one; a loop over ranks, or np.add.at, adds "
+                    "all.",
+                ),
+                (
+                    lambda case, rank: sparse(case, key=lambda p: p).sum(axis=0),
+                    "The largest were taken, and not those of largest magnitude: -5 is more worth sending than 1.",
+                ),
+                (
+                    lambda case, rank: sparse(case, key=lambda p: -np.abs(p)).sum(axis=0),
+                    "The smallest were taken. At which end of an argsort are the largest?",
+                ),
+                (
+                    lambda case, rank: kept_of(sum(g + e for g, e, _ in case.arguments), k_of(case)),
+                    "Those are the k largest of the sum. Each rank chooses its own, before anything is sent.",
+                ),
+                (
+                    lambda case, rank: sparse(case, lambda g, e: g - e).sum(axis=0),
+                    "The error is taken away from the gradient. It is what is still owed.",
+                ),
+            ],
+            otherwise="Look at one rank's contribution: are there k values, each in its own place? An index that "
+            "travels as a float's bits must be seen as an integer again (.view), and not converted.",
+            got=part(0),
+            what="total on ",
+            close=CLOSE32,
+        ),
+        same_on_all_ranks(part(0)),
+        result(
+            unsent,
+            slips=[
+                (lambda case, rank: np.zeros(size_of(case)), "The error is 0: what was not sent would be lost."),
+                (
+                    lambda case, rank: case.arguments[rank][0] + case.arguments[rank][1],
+                    "That is all of g + e, also what was sent, which would be sent again.",
+                ),
+                (
+                    lambda case, rank: unsent(case, rank, lambda g, e: g),
+                    "The old error is forgotten: what is left of g + e, and not of g?",
+                ),
+                (
+                    lambda case, rank: unsent(case, rank, lambda g, e: g + 2 * e),
+                    "The old error is in it twice: g + e has it already.",
+                ),
+                (lambda case, rank: -unsent(case, rank), "The sign is wrong: what was not sent is still to be added."),
+                (
+                    lambda case, rank: sum(case.arguments[rank][:2]) - sparse(case).sum(axis=0),
+                    "The total of all ranks was taken away. What has this rank sent itself?",
+                ),
+                (
+                    lambda case, rank: sum(case.arguments[rank][:2]) - sparse(case).mean(axis=0),
+                    "The mean over all ranks was taken away. What has this rank sent itself?",
+                ),
+                (lambda case, rank: sparse(case)[rank], "That is what was sent. Asked for is what was not."),
+                (lambda case, rank: case.arguments[rank][1], "That is the error as it was before."),
+            ],
+            otherwise="The error is g + e without the k numbers that this rank has sent: zeros in their places.",
+            got=part(1),
+            what="error on ",
+            close=CLOSE32,
+        ),
+        bytes_of_wires(
+            lambda case: 8 * k_of(case),
+            slips=[
+                (
+                    lambda case: 4 * size_of(case),
+                    "The dense vector was sent, zeros and all: right numbers, and nothing is saved.",
+                ),
+                (
+                    lambda case: 8 * size_of(case),
+                    "The dense vector was sent, zeros and all: right numbers, and nothing is saved.",
+                ),
+                *[
+                    (
+                        lambda case, each=each: each * k_of(case),
+                        "Somewhere 64 bits travel: argsort gives int64, and an array made without a dtype is float64. "
+                        "(.astype(np.int32))",
+                    )
+                    for each in (12, 16)
+                ],
+            ],
+            otherwise="Each rank sends k values and k indices, of 4 bytes each, and nothing else.",
+        ),
+    ],
+    endings={
+        "TypeMismatch": "Both arrays of an Allgather must have the same type of element: compare their dtypes.",
+        "Truncation": "The table has P rows, each as long as what a rank sends.",
+        "arrays used as indices must be": "Indices that travelled as float32 are bits, and no numbers: see them as "
+        "what they are, row.view(np.int32).",
+    },
+    hints=[
+        "On paper, with the example of two ranks: what does each rank send? Two numbers. What does a rank do with two "
+        "such messages, to have a total of d numbers?",
+        "p = g + e; np.argsort(np.abs(p))[-k:] are the places, as int64; p[places] are the values. "
+        "comm.Allgather(values, table) fills a table of P rows of k numbers.",
+        "The total begins with zeros, and each rank's values are added at its indices, one rank after the other. The "
+        "error is p with zeros at this rank's own places.",
+    ],
+)
+
+# One bit -------------------------------------------------------------------------------------------------------------
+
+
+def gradients_and_chances(*rows):
+    """Cases (P, d, what); u keeps away from where rounding would decide."""
+
+    def cases(rng):
+        for P, d, what in rows:
+            arguments = []
+            for rank in range(P):
+                g = (rng.standard_normal(d) * rng.uniform(0.5, 2)).astype(np.float32)
+                if what and rank == P - 1:
+                    g[:] = 0
+                u = rng.uniform(0, 1, d)
+                near = np.abs(u - chance(g)) < 1e-4
+                u[near] = np.where(chance(g)[near] > 0.5, 0.25, 0.75)
+                arguments.append((g, u))
+            yield Case(f"{checks.count(P, 'rank')}, d = {d}{what}", tuple(arguments))
+
+    return cases
+
+
+def chance(g, sign=lambda g: g, scale=lambda g: np.abs(g).max()):
+    """The probability of +s."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.nan_to_num((1 + sign(g.astype(float)) / scale(g.astype(float))) / 2)
+
+
+def two_levels(g, u, p=chance, scale=lambda g: np.abs(g).max(), low=-1):
+    return np.where(u < p(g), 1, low) * float(scale(g))
+
+
+def quantised(**how):
+    """Of all ranks together."""
+    return lambda case, rank: sum(two_levels(g, u, **how) for g, u in case.arguments)
+
+
+def own_scale(case, rank):
+    """Everybody's bits with the scale of this rank."""
+    mine = np.abs(case.arguments[rank][0]).max()
+    return sum(np.where(u < chance(g), mine, -mine) for g, u in case.arguments)
+
+
+def norm(g):
+    return np.linalg.norm(g.astype(float))
+
+
+def bits_of(case):
+    return -(-size_of(case) // 8)
+
+
+one_bit_sum = Distributed(
+    cases=gradients_and_chances(
+        (2, 16, ""), (3, 21, ""), (2, 30, ""), (1, 11, ""), (4, 40, ""), (3, 13, ", rank 2 has zeros"), (2, 1, "")
+    ),
+    checks=[
+        checks.arrays(lambda case, rank: (size_of(case),), np.float32),
+        checks.kept("g or u"),
+        only_collectives,
+        one_or_two_allgathers,
+        result(
+            quantised(),
+            slips=[
+                (
+                    lambda case, rank: two_levels(*case.arguments[rank]),
+                    "That is this rank's own quantised gradient: what has come from the others must be added.",
+                ),
+                (
+                    lambda case, rank: quantised()(case, rank) / case.ranks,
+                    "Asked for is the sum over ranks, not the mean.",
+                ),
+                (
+                    quantised(p=lambda g: chance(g, np.abs)),
+                    "The sign of g is lost: the probability is made of its magnitude, so that g and -g give the same.",
+                ),
+                (
+                    quantised(p=lambda g: np.abs(g) / max(np.abs(g).sum(), 1e-30), scale=norm),
+                    "That is the formula that one reads, +|g| with probability |g[i]| / sum: the sign of g[i] is not "
+                    "in it, and its mean is far from g[i].",
+                ),
+                *[
+                    (
+                        quantised(scale=norm, p=p),
+                        "The scale is the length |g| of the whole vector: that is larger than the largest magnitude, "
+                        "so the variance grows, by a factor of up to d.",
+                    )
+                    for p in (chance, lambda g: chance(g, scale=norm))
+                ],
+                (
+                    quantised(p=lambda g: 1 - chance(g)),
+                    "The bits are the wrong way round: a large positive number should nearly always become +s.",
+                ),
+                (
+                    lambda case, rank: sum(
+                        np.where(u >= chance(g), 1, -1) * np.abs(g).max() for g, u in case.arguments
+                    ),
+                    "The bits are the wrong way round: a large positive number should nearly always become +s.",
+                ),
+                *[
+                    (
+                        quantised(p=lambda g, zero=zero: (g > 0) + 2.0 * zero * (g == 0), scale=scale),
+                        "The bit is the sign of g, and nothing is drawn at random: the mean of that is not g. Where "
+                        "is u?",
+                    )
+                    for zero in (0, 1)
+                    for scale in (lambda g: np.abs(g).max(), lambda g: np.abs(g).mean())
+                ],
+                (
+                    quantised(low=0),
+                    "A bit of 0 became 0. It stands for -s.",
+                ),
+                (
+                    own_scale,
+                    "The bits are right. But every rank's stand for that rank's own scale: which row of what has come "
+                    "belongs to them?",
+                ),
+                (
+                    quantised(
+                        scale=lambda g: np.abs(g).mean(), p=lambda g: chance(g, scale=lambda g: np.abs(g).mean())
+                    ),
+                    "With the mean magnitude as scale, (1 + g[i] / s) / 2 is above 1 for large numbers: no "
+                    "probability. s must not be less than the largest magnitude.",
+                ),
+                (
+                    quantised(p=lambda g: g.astype(float) / max(np.abs(g).max(), 1e-30)),
+                    "Which p makes p s - (1 - p) s equal g[i]?",
+                ),
+            ],
+            otherwise="Work with one rank and d = 9 first: which bits are packed, which come out of np.unpackbits (and "
+            "how many), and does bit i still belong to number i?",
+            close=CLOSE32,
+        ),
+        same_on_all_ranks(),
+        bytes_of_wires(
+            lambda case: 4 + bits_of(case),
+            slips=[
+                (
+                    lambda case: 4 + size_of(case),
+                    "A byte for each bit: an array of bool or uint8 has 8 bits for each element. np.packbits puts "
+                    "eight into one byte.",
+                ),
+                *[
+                    (
+                        lambda case, each=each: each * size_of(case),
+                        "The dense vector was sent, only that it has two different numbers now. Send what tells them "
+                        "apart: a bit.",
+                    )
+                    for each in (4, 8)
+                ],
+                (
+                    lambda case: 8 + bits_of(case),
+                    "The scale travels in 8 bytes, as float64, or twice. 4 are enough.",
+                ),
+                (
+                    lambda case: bits_of(case),
+                    "No scale has travelled.",
+                ),
+            ],
+            otherwise="4 bytes for the scale, a bit for each number, and nothing else.",
+        ),
+    ],
+    endings={
+        "TypeMismatch": "Both arrays of an Allgather must have the same type of element: compare their dtypes.",
+        "could not be broadcast": "np.unpackbits gives whole bytes' bits: eight for each, also where d is no multiple "
+        "of 8. How many of them are there really?",
+        "could not broadcast": "np.unpackbits gives whole bytes' bits: eight for each, also where d is no multiple of "
+        "8. How many of them are there really?",
+    },
+    hints=[
+        "First without communication: s, the probabilities (1 + g / s) / 2, and u less than these: an array of True "
+        "and False. Average over many u what comes out: is it g?",
+        "np.packbits turns booleans into bytes; np.unpackbits(bytes, count=d) turns them back into 0 and 1. From 0 "
+        "and 1 to -s and +s is s * (2 * bit - 1).",
+        "Two calls are the simplest: Allgather of the scale, an array of one float32, into P of these; and Allgather "
+        "of the packed bytes into a table of P rows. Then add up row by row, each with its own scale, in float32.",
+    ],
+)
+
+# Local SGD -----------------------------------------------------------------------------------------------------------
+
+
+def runs(*rows):
+    """Cases (P, d, steps, period)."""
+
+    def cases(rng):
+        for P, d, steps, period in rows:
+            w, rate = rng.standard_normal(d), 0.25
+            held = [Gradient(rng, d, steps) for _ in range(P)]
+            label = f"{checks.count(P, 'rank')}, {checks.count(steps, 'step')}, period {period}"
+            yield Case(label, tuple((w.copy(), gradient, steps, period, rate) for gradient in held))
+
+    return cases
+
+
+def locally(case, meet=None, factor=1.0, sign=-1, number=lambda step, period: step, mix_gradients=False):
+    """The weights of all ranks [P, d]; or what somebody gets who does one thing differently."""
+    w, _, steps, period, rate = case.arguments[0]
+    meet = meet or (lambda step: (step + 1) % period == 0 or step + 1 == steps)
+    all_w = np.stack([w] * case.ranks)
+    for step in range(steps):
+        gradients = [each[1](mine, number(step, period)) for each, mine in zip(case.arguments, all_w)]
+        if mix_gradients:
+            gradients = [np.mean(gradients, axis=0)] * case.ranks
+        all_w = all_w + sign * rate * np.stack(gradients)
+        if meet(step):
+            all_w[:] = factor * all_w.mean(axis=0)
+    return all_w
+
+
+def trained(**how):
+    return lambda case, rank: locally(case, **{k: v(case) if k in ("meet", "factor") else v for k, v in how.items()})[
+        rank
+    ]
+
+
+def settings(case):
+    """(steps, period)."""
+    return case.arguments[0][2:4]
+
+
+def averages(case):
+    steps, period = settings(case)
+    return ["Allreduce"] * -(-steps // period)
+
+
+def calls_of_local_sgd(case, made):
+    """The hint for another number of averages."""
+    steps, period = settings(case)
+    if not made:
+        return (
+            "Nothing was sent: each rank has trained a model of its own, and they only look as if they were one. The "
+            "replicas must meet."
+        )
+    if set(made) != {"Allreduce"}:
+        return "Allreduce of the weights alone does it, once for each period."
+    if len(made) in (steps, 2 * steps) and period > 1:
+        return (
+            "It synchronises in every step: that is synchronous SGD, with all its bytes. Between two averages each "
+            "rank should go its own way."
+        )
+    if len(made) < len(averages(case)):
+        return (
+            "The period does not divide the steps, and after the last of them nobody has averaged: each rank would "
+            "return another model."
+        )
+    return (
+        f"{steps} steps in periods of {period} have {checks.count(len(averages(case)), 'average')}: after every "
+        "period, and after the last step if one has not just been made. None is needed before the first step."
+    )
+
+
+local_sgd = Distributed(
+    cases=runs((2, 5, 4, 2), (3, 4, 7, 3), (3, 6, 3, 1), (1, 4, 3, 2), (4, 3, 2, 5), (2, 4, 6, 3), (2, 3, 0, 2)),
+    checks=[
+        checks.arrays(lambda case, rank: (size_of(case),)),
+        checks.kept("w"),
+        checks.own_memory("w"),
+        only_collectives,
+        called(averages, calls_of_local_sgd),
+        result(
+            lambda case, rank: locally(case)[rank],
+            slips=[
+                (
+                    trained(factor=lambda case: case.ranks),
+                    "That is the sum of the weights, not their mean: P times too long after each average.",
+                ),
+                (
+                    trained(factor=lambda case: 1 / case.ranks),
+                    "Averaged twice: the sum over the ranks is divided by P two times.",
+                ),
+                (trained(sign=1), "Uphill: a step goes against the gradient."),
+                (
+                    trained(meet=lambda case: lambda step: step % case.arguments[0][3] == 0),
+                    "The averages come at the wrong steps: the first one after step 0 already. After which steps has "
+                    "a period of them been made?",
+                ),
+                (
+                    trained(meet=lambda case: lambda step: False),
+                    "Each rank returns its own weights: what comes out of the Allreduce must take their place.",
+                ),
+                (
+                    trained(number=lambda step, period: step % period),
+                    "The steps are numbered from 0 again in every period, so each rank sees the same samples again "
+                    "and again. gradient wants the number of the step in the whole run.",
+                ),
+                (
+                    trained(mix_gradients=True),
+                    "That is synchronous SGD: the gradients were averaged. Here each rank goes its own way for a "
+                    "period, and the weights are averaged.",
+                ),
+            ],
+            otherwise="Write down who has which weights after each step, for two ranks and a period of 2. At which "
+            "weights does each compute its gradient, and what is averaged when?",
+        ),
+        same_on_all_ranks(),
+    ],
+    hints=[
+        "Four steps in periods of 2: own step, own step, average, own step, own step, average. And five steps?",
+        "After step number `step`, step + 1 steps have been made. When is that a multiple of the period, or all of "
+        "them?",
+        "To average: comm.Allreduce(mpi.IN_PLACE, w), then divide w by comm.size. w is the rank's own copy from the "
+        "beginning.",
+    ],
+)
+
+# Gossip --------------------------------------------------------------------------------------------------------------
+
+
+def pairs(*rows):
+    """Cases (n, partner of each rank)."""
+
+    def cases(rng):
+        for n, partners in rows:
+            held = [rng.standard_normal(n) for _ in partners]
+            label = f"{checks.count(len(partners), 'rank')} with partners {partners}, n = {n}"
+            yield Case(label, tuple(zip(held, partners)))
+
+    return cases
+
+
+def means_of_pairs(case, answer):
+    """Each rank has the mean of its own x and its partner's."""
+    x = [mine for mine, _ in case.arguments]
+    alone = [np.array_equal(got, mine) for got, mine in zip(answer.results, x)]
+    for rank, (got, (mine, partner)) in enumerate(zip(answer.results, case.arguments)):
+        want = mine if partner is None else (mine + x[partner]) / 2
+        if alike(got, want, 1e-12):
+            continue
+        weights = sums.recipe(got, [[each] for each in x])
+        found = "something else" if weights is None else sums.formula(weights)
+        right = f"x[{rank}]" if partner is None else f"0.5 x[{min(rank, partner)}] + 0.5 x[{max(rank, partner)}]"
+        seen = f"rank {rank} returned {found}; right is {right} (x[k] is what rank k holds)."
+        if partner is None:
+            return Finding(seen, "This rank has no partner in this step, and keeps what it has.")
+        if alone[rank] and alone[partner]:
+            return Finding(
+                seen, "Both partners have returned what they had: nothing has come, or it was not put into the result."
+            )
+        if alone[rank] or alone[partner]:
+            return Finding(
+                seen,
+                "One-sided: one of two partners averages and the other one keeps its own, so the mean over all ranks "
+                "changes. Both must have the other's x, as it was before.",
+            )
+        if np.array_equal(got, x[partner]):
+            return Finding(seen, "The two have exchanged their arrays. Asked for is the mean.")
+        if alike(got, mine + x[partner]):
+            return Finding(seen, "That is the sum of the two: not divided by 2.")
+        if weights is not None and (alike(got, (mine + x[partner]) / 4) or alike(got, (mine / 2 + x[partner]) / 2)):
+            return Finding(
+                seen, "Averaged twice: what came was no x, or was divided already. Send x as it is, and halve once."
+            )
+        return Finding(
+            seen,
+            "Is what arrives the x of the partner as it was before the step, in an array of its own, and is the mean "
+            "taken once?",
+        )
+    return None
+
+
+def same_bits_of_partners(case, answer):
+    """Two partners have the same to the last bit."""
+    for rank, (_, partner) in enumerate(case.arguments):
+        if partner is not None and answer.results[rank].tobytes() != answer.results[partner].tobytes():
+            return Finding(
+                f"ranks {rank} and {partner} differ in the last bits.",
+                "a + b and b + a are equal; a + (b - a) / 2 and b + (a - b) / 2 are not. Let both compute the same.",
+            )
+    return None
+
+
+def partners_only(case, answer):
+    """One message to the partner, none without."""
+    for rank, (_, partner) in enumerate(case.arguments):
+        to = [dest for dest, _ in answer.sent[rank]]
+        want = [] if partner is None else [partner]
+        if to != want:
+            seen = f"rank {rank} sent {checks.count(len(to), 'message')}{' to ' * bool(to)}{', '.join(map(str, to))}."
+            return Finding(
+                seen,
+                "One message each way between partners is all: nobody else has to do with it.",
+            )
+    return None
+
+
+def two_messages(case):
+    """One each way, one after the other."""
+    return 2 * (ALPHA + size_of(case) * 8 * BETA) * any(partner is not None for _, partner in case.arguments)
+
+
+gossip_step = Distributed(
+    cases=pairs(
+        (12, [1, 0]),
+        (9, [2, None, 0]),
+        (10, [1, 0, 3, 2]),
+        (11, [4, 2, 1, None, 0]),
+        (9, [4, 5, 6, 7, 0, 1, 2, 3]),
+        (8, [None]),
+        (5, [None, None]),
+    ),
+    checks=[
+        checks.arrays(lambda case, rank: (size_of(case),)),
+        checks.unchanged,
+        checks.new_array,
+        checks.point_to_point,
+        means_of_pairs,
+        partners_only,
+        same_bits_of_partners,
+        checks.no_later_than(
+            two_messages,
+            "a message each way",
+            "Some pairs wait for others. Whose messages has a rank to wait for? Its partner's only.",
+        ),
+    ],
+    endings={
+        "is in a send to a rank": "Both partners stand in Send, and each waits for the other to receive: with long "
+        "arrays nobody comes to the next line. Both ways must be under way at once, or one partner receives first.",
+        "TypeError": "None is no rank. What does a rank do that has no partner in this step?",
+        "returned already": "Some ranks wait for others that have nothing to do in this step, or have returned. With "
+        "whom does a rank exchange messages, and is that one's call there?",
+    },
+    hints=[
+        "Two ranks that both send first and then receive: where do they stand when arrays are long? Which call does "
+        "both at once?",
+        "comm.Sendrecv(x, dest=partner, recvbuf=other, source=partner) with other = np.empty_like(x). And who has no "
+        "partner?",
+        "When both have x and other, both compute (x + other) / 2, which is the same to the last bit.",
+    ],
+)
+
+# Bounded staleness ---------------------------------------------------------------------------------------------------
+
+TICK = 1e-7  # seconds: times in the log are in these
+SLACK = 400  # ticks: far more than the messages take, far less than a gradient
+
+
+class Work:
+    """gradient(comm, w, step) of one worker: takes its time, and writes down when it began and what was in w.
+
+    The first element of gradient number i of all is 2^i, and w begins with 0 there; so w[0] tells which gradients are
+    in it. The text of the log, "step:begin:end:those" a gradient, is what the grader sees.
+    """
+
+    def __init__(self, seconds, table, rate):
+        self.seconds, self.table, self.rate, self.log = seconds, table, rate, []
+
+    def __call__(self, comm, w, step):
+        from reference import mpi  # here: collecting the exercises should not wait for it
+
+        begin, those = mpi.wtime(comm), float(w[0]) / -self.rate
+        mpi.compute(comm, self.seconds[step])
+        end = mpi.wtime(comm)
+        known = int(those) if 0 <= those < 2**40 and those == int(those) else -1
+        self.log.append((step, round(begin / TICK) % 10**6, round(end / TICK) % 10**6, known))
+        return self.table[step].copy()
+
+    def __repr__(self):
+        return " ".join(":".join(map(str, entry)) for entry in self.log)
+
+
+def trainings(*rows):
+    """Cases (bound, for each worker its times in units of 100 us)."""
+
+    def cases(rng):
+        for bound, *times in rows:
+            steps, rate = len(times[0]) if times else 3, 0.125
+            d = 4 + steps * len(times)
+            tables = [rng.standard_normal((steps, d)) for _ in times]
+            for number, table in enumerate(tables):
+                table[:, 0] = 2.0 ** (number * steps + np.arange(steps))
+            w = np.concatenate([[0], rng.standard_normal(d - 1)])
+            work = [Work([], np.empty((0, d)), rate)]
+            work += [Work([each * 1e-4 for each in mine], table, rate) for mine, table in zip(times, tables)]
+            label = f"a server and {checks.count(len(times), 'worker')}, {checks.count(steps, 'step')}, bound {bound}"
+            yield Case(label, tuple((w.copy(), each, steps, bound, rate) for each in work))
+
+    return cases
+
+
+def all_gradients(case, answer):
+    """The weights on every rank have each gradient in them, once."""
+    w, _, steps, _, rate = case.arguments[0]
+    parts = [w, *(g for _, work, *_ in case.arguments[1:] for g in work.table)]
+    names = ["w", *(f"gradient {t} of worker {k}" for k in range(1, case.ranks) for t in range(steps))]
+    weights = np.array([1] + [-rate] * (len(parts) - 1))
+    for rank, got in enumerate(answer.results):
+        if alike(got, weights @ np.stack(parts)):
+            continue
+        found = sums.recipe(got, [[each] for each in parts])
+        if found is None:
+            return Finding(
+                f"the weights on rank {rank} are no sum of w and gradients.",
+                "Is what the server receives the gradient, in an array of its own, and is the update w - rate * g?",
+            )
+        found = found[:, 0]
+        if found[0] == 1 and not found[1:].any():
+            return Finding(
+                f"rank {rank} returned w as it was in the beginning.",
+                "No gradient is in it. Who updates the weights, and how do all get the server's in the end?",
+            )
+        missing = [name for name, each in zip(names, found) if each == 0]
+        if missing:
+            who, more = "the server" if rank == 0 else f"rank {rank}", ", ..." * (len(missing) > 1)
+            return Finding(
+                f"the weights of {who} lack {checks.count(len(missing), 'gradient')}: {missing[0]}{more}.",
+                "Every gradient is used: nothing is dropped, however late it is. The bound says who waits, not whose "
+                "work is thrown away."
+                if rank == 0
+                else "The server's weights are the result. How do they get to the workers in the end, all updates in "
+                "them?",
+            )
+        if alike(found[1:], -weights[1:]):
+            return Finding(f"on rank {rank} all gradients are added.", "Uphill: an update goes against the gradient.")
+        if alike(found[1:], weights[1:] / max(case.ranks - 1, 1)) or alike(found[1:], weights[1:] / case.ranks):
+            return Finding(
+                f"on rank {rank} each update is {found[1] / weights[1]:.3g} times what it should be.",
+                "Each gradient that arrives is an update of its own, by rate times the gradient: nothing is averaged.",
+            )
+        k = int(np.flatnonzero(~np.isclose(found, weights))[0])
+        return Finding(
+            f"on rank {rank} {names[k]} has the weight {found[k]:.3g}; right is {weights[k]:.3g}.",
+            "Each gradient belongs in once, by rate.",
+        )
+    return None
+
+
+def logs(answer):
+    """For each worker its log: (step, begin, end, those)."""
+    return [[tuple(map(int, entry.split(":"))) for entry in mine[1].text.split()] for mine in answer.arguments]
+
+
+def workers_work(case, answer):
+    """The server computes nothing; each worker computes its gradients in order."""
+    steps = case.arguments[0][2]
+    server, *workers = [[entry[0] for entry in log] for log in logs(answer)]
+    if server:
+        return Finding(
+            f"rank 0 computed {checks.count(len(server), 'gradient')}.", "The server computes none: it answers workers."
+        )
+    for worker, order in enumerate(workers, 1):
+        if order != list(range(steps)):
+            return Finding(
+                f"worker {worker} computed the gradients of steps {order}.",
+                f"Each worker computes those of steps 0 to {steps - 1}, once each.",
+            )
+    return None
+
+
+def fresh_and_bounded(case, answer):
+    """What a worker's weights have in them: all of its own gradients so far, and of nobody's too few."""
+    _, _, steps, bound, _ = case.arguments[0]
+    for worker, log in enumerate(logs(answer)[1:], 1):
+        for step, _, _, those in log:
+            clock = [bin(those >> k * steps & (1 << steps) - 1).count("1") for k in range(case.ranks - 1)]
+            if those < 0 or clock[worker - 1] != step:
+                return Finding(
+                    f"worker {worker} computed gradient {step} at weights without its own "
+                    f"{checks.count(step, 'gradient')} before.",
+                    "A worker begins with weights that the server has sent after its last gradient had arrived: did "
+                    "it receive them, and into the array that it computes with?",
+                )
+            if step - min(clock) > bound:
+                slowest = clock.index(min(clock)) + 1
+                return Finding(
+                    f"worker {worker} got weights for its gradient {step} while {min(clock)} of worker {slowest} had "
+                    f"arrived: {step - min(clock)} ahead, and the bound is {bound}.",
+                    "The fast worker has to wait. Before the server answers, it compares this worker's clock with the "
+                    "slowest one's.",
+                )
+    return None
+
+
+def too_late(answer, bound):
+    """The first (worker, step, could have begun, began) that this bound does not explain, by the virtual clock."""
+    workers = logs(answer)[1:]
+    ends = [[end for _, _, end, _ in log] for log in workers]
+    for worker, log in enumerate(workers):
+        for step, begin, _, _ in log:
+            own = ends[worker][step - 1] if step else 0
+            allowed = max([own, *(other[step - bound - 1] for other in ends if step > bound)])
+            if begin > allowed + SLACK:
+                return worker + 1, step, allowed, begin
+    return None
+
+
+def nobody_waits_in_vain(case, answer):
+    """Weights come as soon as the bound allows, by the virtual clock."""
+    bound = case.arguments[0][3]
+    late = answer.seconds is not None and too_late(answer, bound)
+    if not late:
+        return None
+    worker, step, allowed, begin = late
+    seen = (
+        f"worker {worker} could have begun its gradient {step} at {allowed / 10:.0f} us, and got the weights at "
+        f"{begin / 10:.0f} us."
+    )
+    as_if = next((less for less in range(bound)[::-1] if too_late(answer, less) is None), None)
+    if as_if is None:
+        return Finding(
+            seen,
+            "It waits in vain: it was not too far ahead any more. Whom has the server to look at when a gradient "
+            "arrives? And does it receive from whoever comes first?",
+        )
+    seen += f" It is as if the bound were {as_if}, and it is {bound}."
+    if as_if == bound - 1:
+        return Finding(
+            seen,
+            "A worker may be as far ahead as the bound says: less, or less or equal? Or does the server wait for one "
+            "worker's gradient, while another one's has long been there?",
+        )
+    return Finding(
+        seen,
+        "That is step by step together, or nearly. Who is a little ahead may go on, and whoever sends first is "
+        "received first.",
+    )
+
+
+def few_collectives(case, answer):
+    """At most one collective call."""
+    for rank in range(case.ranks):
+        made = communicated(answer, rank)
+        if len(made) > 1:
+            return Finding(
+                f"rank {rank} made {len(made)} collective calls: {', '.join(sorted(set(made)))}.",
+                "In a collective call all wait for all, and the quickest worker for the slowest, whatever the bound. "
+                "Until the end there are messages between a worker and the server only.",
+            )
+    return None
+
+
+bounded_staleness = Distributed(
+    cases=trainings(
+        (2, [1, 1, 1, 1, 1], [3, 3, 3, 3, 3]),
+        (2, [1, 6, 1, 6, 1], [6, 1, 6, 1, 6]),
+        (0, [1, 5, 1], [2, 1, 1], [1, 1, 4]),
+        (1, [5, 1, 1, 1], [1, 1, 5, 1], [2, 2, 2, 2]),
+        (9, [1, 1, 1], [8, 8, 8]),
+        (1, [2, 2]),
+        (1,),
+        (3, [], []),
+    ),
+    checks=[
+        checks.arrays(lambda case, rank: (size_of(case),)),
+        few_collectives,
+        workers_work,
+        all_gradients,
+        fresh_and_bounded,
+        nobody_waits_in_vain,
+    ],
+    endings={
+        "Deadlock": "Compare what both sides do: for each time that a worker receives weights the server must send "
+        "them, and for each gradient it must receive one; then both come to the end. Does a worker wait for weights "
+        "that the server never sends, because it compares with a clock that cannot rise any more?",
+        "returned already": "Does each side make as many calls as the other expects: `steps` times weights and `steps` "
+        "gradients for each worker, and something in the end?",
+        "min() ": "There may be no workers at all.",
+    },
+    hints=[
+        "The worker is four lines: steps times receive weights, compute, send the gradient. What must the server know "
+        "to answer it? For each worker its clock, and whether it is waiting for weights.",
+        "The server repeats two things, as many times as there are gradients in all: send weights to all that wait "
+        "and may go on; receive one gradient from anybody, update, raise that worker's clock, and put it among those "
+        "that wait.",
+        "A worker may go on if clock[worker] - min(all clocks) <= bound, and if it has not done all its steps. In the "
+        "end comm.Bcast(w, root=0) on all ranks.",
+    ],
+)

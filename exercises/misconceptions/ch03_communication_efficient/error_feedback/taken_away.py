@@ -1,0 +1,17 @@
+"""Subtracts what is owed."""
+
+import numpy as np
+
+EARNS = "taken away from the gradient"
+
+
+def error_feedback(gradients, k):
+    sent, e = [], np.zeros_like(gradients[0])
+    for g in gradients:
+        p = g - e
+        largest = np.argsort(np.abs(p))[-k:]
+        c = np.zeros_like(p)
+        c[largest] = p[largest]
+        sent.append(c)
+        e = p - c
+    return sent, e

@@ -1,0 +1,17 @@
+"""Sent minus wanted."""
+
+import numpy as np
+
+EARNS = "The sign of e is wrong"
+
+
+def error_feedback(gradients, k):
+    sent, e = [], np.zeros_like(gradients[0])
+    for g in gradients:
+        p = g + e
+        largest = np.argsort(np.abs(p))[-k:]
+        c = np.zeros_like(p)
+        c[largest] = p[largest]
+        sent.append(c)
+        e = c - p
+    return sent, e

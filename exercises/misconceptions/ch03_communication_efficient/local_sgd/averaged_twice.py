@@ -1,0 +1,16 @@
+"""Divides before and after."""
+
+from reference import mpi
+
+EARNS = "Averaged twice"
+
+
+def local_sgd(comm, w, gradient, steps, period, rate):
+    w = w.copy()
+    for step in range(steps):
+        w -= rate * gradient(w, step)
+        if (step + 1) % period == 0 or step + 1 == steps:
+            w /= comm.size
+            comm.Allreduce(mpi.IN_PLACE, w)
+            w /= comm.size
+    return w

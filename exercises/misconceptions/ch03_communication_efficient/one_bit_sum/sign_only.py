@@ -1,0 +1,17 @@
+"""Sends the sign."""
+
+import numpy as np
+
+EARNS = "nothing is drawn at random"
+
+
+def one_bit_sum(comm, g, u):
+    s = np.abs(g).max(keepdims=True)
+    bits = np.packbits(g >= 0)
+    scales, table = np.empty(comm.size, np.float32), np.empty((comm.size, bits.size), np.uint8)
+    comm.Allgather(s, scales)
+    comm.Allgather(bits, table)
+    total = np.zeros_like(g)
+    for scale, row in zip(scales, table):
+        total += scale * (2 * np.unpackbits(row, count=g.size).astype(np.float32) - 1)
+    return total
