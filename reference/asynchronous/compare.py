@@ -21,11 +21,9 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
 from .. import mpi
-from ..collectives import allreduce
 from . import gossip, local_sgd, one_sided, parameter_server
 from .local_sgd import AVERAGE, SLOWMO, Outer
 from .parameter_server import ASYNCHRONOUS, SYNCHRONOUS, Policy, bounded
@@ -61,28 +59,18 @@ class Seen(NamedTuple):
 Watch = Callable[[Tensor], None]
 
 
-def synchronous(comm, s: Setting, watch: Watch) -> None:
-    """One all-reduce of the gradients and their number a step."""
-    w = s.objective.start()
-    for step in range(s.steps):
-        g, count = s.objective.gradient(w, step, comm.rank, comm.size)
-        joined = torch.cat([g, g.new_tensor([count])])
-        allreduce(comm, joined, algorithm="ring")
-        w -= s.rate * joined[:-1] / joined[-1]
-        watch(w)
-
-
 def _served(comm, s: Setting, watch: Watch, policy: Policy, share: bool = True) -> None:
     rate = s.rate / (comm.size - 1) if share else s.rate
     parameter_server.train(comm, s.objective, s.steps, rate, policy, watch=watch)
 
 
 def _local(comm, s: Setting, watch: Watch, outer: Outer = AVERAGE, post: int = 0) -> None:
-    local_sgd.train(comm, s.objective, local_sgd.periodic(s.steps, s.period, post), s.rate, outer=outer, watch=watch)
+    phases = local_sgd.periodic(s.steps - post, s.period)
+    local_sgd.train(comm, s.objective, phases, s.rate, outer=outer, synchronous=post, watch=watch)
 
 
 METHODS: dict[str, Callable[[Any, Setting, Watch], None]] = {
-    "all-reduce": synchronous,
+    "all-reduce": lambda comm, s, watch: _local(comm, s, watch, post=s.steps),
     "server, synchronous": lambda comm, s, watch: _served(comm, s, watch, SYNCHRONOUS, share=False),
     "server, asynchronous": lambda comm, s, watch: _served(comm, s, watch, ASYNCHRONOUS),
     "server, bounded": lambda comm, s, watch: _served(comm, s, watch, bounded(s.bound)),

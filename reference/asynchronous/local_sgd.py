@@ -8,8 +8,8 @@ Papers    Stich, "Local SGD Converges Fast and Communicates Little" (2019). Post
           Achieve the Best Error-Runtime Trade-off in Local-Update SGD" (2019): adaptive periods.
 Idea      Averaging the weights after each step is synchronous SGD. Averaging them after H steps is nearly as good, if
           the ranks' data are alike, and sends a H-th of the bytes.
-Phases    How often is data: a list of phase lengths. [1] * N is synchronous SGD, periodic(N, H) is [H, H, ...], and
-          with post=S the first S steps are phases of 1: post-local SGD.
+Phases    How often is data: a list of phase lengths. [1] * N is synchronous SGD, periodic(N, H) is [H, H, ...].
+Post      Post-local SGD begins with `synchronous` steps of ordinary synchronous SGD, while the weights still move far.
 Limits    Within a phase the ranks drift apart. If their data differ, each drifts to its own minimum, and the average of
           minima is not the minimum of the average: a larger H converges to another point. With H too long the steady
           state is noisier, too. "The same rate of convergence" holds for data that are alike, and H that is bounded.
@@ -43,12 +43,12 @@ from .agreement import agree, trouble
 BUFFERS = ("keep", "reset", "average")
 
 
-def periodic(steps: int, period: int, post: int = 0) -> list[int]:
-    """The phases of `steps` steps: `post` of 1 step, then of `period` steps; the last one may be shorter."""
-    if period < 1 or post < 0:
-        raise ValueError(f"a phase has at least 1 step, and at least 0 come before it, got {period=}, {post=}")
-    whole, rest = divmod(max(steps - post, 0), period)
-    return [1] * min(post, steps) + [period] * whole + [rest] * (rest > 0)
+def periodic(steps: int, period: int) -> list[int]:
+    """Phases of `period` steps, `steps` in all; the last one may be shorter. Raises ValueError unless period >= 1."""
+    if period < 1:
+        raise ValueError(f"a phase has at least 1 step, got {period=}")
+    whole, rest = divmod(max(steps, 0), period)
+    return [period] * whole + [rest] * (rest > 0)
 
 
 def adaptive_period(loss: float, first_loss: float, first_period: int) -> int:
@@ -90,37 +90,48 @@ def train(
     momentum: float = 0.0,
     buffers: str = "keep",
     outer: Outer = AVERAGE,
+    synchronous: int = 0,
     watch: Callable[[Tensor], None] | None = None,
 ) -> Tensor:
     """Minimise the objective: in each phase so many SGD steps on this rank's shares of the batches, then an average.
 
     momentum, buffers   of the inner steps: v <- momentum v + g; w <- w - rate v
-    watch               called with the weights after every phase
+    synchronous         before the phases so many steps, each with the mean gradient of all ranks
+    watch               called with the weights whenever they are the same on all ranks
 
     Returns the weights w [d], the same bits on all ranks. Raises ValueError on every rank for impossible arguments,
     also if the ranks' phases differ.
     """
-    phases, problem = list(phases), trouble(rate=rate)
+    phases, problem = list(phases), trouble(synchronous, rate)
     if buffers not in BUFFERS or min(phases, default=1) < 1:
         problem = f"phases have 1 step or more, and buffers is one of {BUFFERS}, got {phases} and {buffers!r}"
-    agree(comm, problem, phases, rate, momentum, buffers, outer)
-    w, first = objective.start(), 0
+    agree(comm, problem, phases, rate, momentum, buffers, outer, synchronous)
+    w, watch = objective.start(), watch or (lambda w: None)
     v, u = torch.zeros_like(w), torch.zeros_like(w)
+    for step in range(synchronous):
+        g, count = objective.gradient(w, step, comm.rank, comm.size)
+        descend(w, v, *weighted_mean(comm, [g / max(count, 1)], count), rate, momentum)
+        watch(w)
+    first = synchronous
     for length in phases:
         theta, samples = w.clone(), 0
         for step in range(first, first + length):
             g, count = objective.gradient(w, step, comm.rank, comm.size)
             if count:
-                v.mul_(momentum).add_(g, alpha=1 / count)
-                w.sub_(v, alpha=rate)
-                samples += count
+                descend(w, v, g / count, rate, momentum)
+            samples += count
         first += length
         average, *averaged_v = weighted_mean(comm, [w, v] if buffers == "average" else [w], samples)
         w = outer.step(theta, average, u, rate)
         v = {"keep": v, "reset": torch.zeros_like(v), "average": averaged_v and averaged_v[0]}[buffers]
-        if watch:
-            watch(w)
+        watch(w)
     return w
+
+
+def descend(w: Tensor, v: Tensor, g: Tensor, rate: float, momentum: float) -> None:
+    """One step of SGD with momentum, in place: w and v [d]."""
+    v.mul_(momentum).add_(g)
+    w.sub_(v, alpha=rate)
 
 
 def weighted_mean(comm, vectors: list[Tensor], weight: int) -> list[Tensor]:
