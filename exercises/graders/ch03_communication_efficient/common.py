@@ -25,15 +25,16 @@ def alike(one: np.ndarray, other: np.ndarray, close: float = CLOSE) -> bool:
 def result(
     want: Callable[[Case, int], np.ndarray],
     slips: Sequence[tuple[Callable[[Case, int], np.ndarray], str]],
-    otherwise: str,
+    otherwise: str | Callable[[Case, Answer, int], str],
     got: Callable[[Answer, int], np.ndarray] = lambda answer, rank: answer.results[rank],
     what: str = "",
     close: float = CLOSE,
 ) -> Check:
     """Rank r has want(case, r); slips are (what somebody has instead, the hint) of known mistakes.
 
-    got    where a rank's result is; the returned array unless told
-    what   what it is called, such as "the total on ", in front of "rank 1"
+    otherwise   the hint if no slip fits
+    got         where a rank's result is; the returned array unless told
+    what        what it is called, such as "the total on ", in front of "rank 1"
     """
 
     def check(case: Case, answer: Answer) -> Finding | None:
@@ -42,9 +43,9 @@ def result(
             if not alike(is_there, right, close):
                 where = np.flatnonzero(~(np.abs(is_there - right) <= close * np.abs(right).max(initial=0.0)))[0]
                 seen = f"{what}rank {rank}: element {where} is {is_there[where]:.6g}; right is {right[where]:.6g}."
-                return Finding(
-                    seen, next((h for slip, h in slips if alike(is_there, slip(case, rank), close)), otherwise)
-                )
+                hints = (hint for slip, hint in slips if alike(is_there, slip(case, rank), close))
+                last = otherwise(case, answer, rank) if callable(otherwise) else otherwise
+                return Finding(seen, next(hints, last))
         return None
 
     return check

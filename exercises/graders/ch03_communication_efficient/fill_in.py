@@ -25,6 +25,20 @@ def rounded(low=np.floor, above=lambda x, u: u < x - np.floor(x)):
     return lambda case, rank: low(case.arguments[0][0]) + above(*case.arguments[0])
 
 
+def which_neighbour(case, answer, rank):
+    """The hint for what none of the known mistakes gives."""
+    (x, _), got = case.arguments[0], answer.results[0]
+    if ((got == np.floor(x)) | (got == np.ceil(x))).all():
+        return (
+            "Each number became one of the two next to it, but not the one that u decides for. It is u, the argument, "
+            "that is to be compared with the distance from the whole number below, so that results can be compared."
+        )
+    return (
+        "Two whole numbers are next to x. Which is the one below, also for negative x, and how far is x from it? A "
+        "whole number is its own."
+    )
+
+
 stochastic_round = Exercise(
     cases=numbers,
     checks=[
@@ -92,8 +106,7 @@ stochastic_round = Exercise(
                     "small, so that results can be compared.",
                 ),
             ],
-            otherwise="Two whole numbers are next to x. Which is the one below, also for negative x, and how far is x "
-            "from it?",
+            otherwise=which_neighbour,
         ),
     ],
     hints=[
@@ -187,6 +200,9 @@ def conserved(case, answer):
     first = same.index(False)
     what = "e in the end" if first == number else f"what is sent in step {first}"
     hints = (hint for change, hint in OTHER_FEEDBACK if all(map(alike, together, fed_back(gradients, k, **change))))
+    if number > 1 and all(np.array_equal(each, got[0][0]) for each in got[0]):
+        hint = "All entries of sent are equal: is it one array, written again in each step? Each needs one of its own."
+        return Finding("the same is sent in every step.", hint)
     otherwise = "Follow one number over three steps in which it is never sent, and then is: what is in e each time?"
     return Finding(f"{what} is not right.", next(hints, otherwise))
 

@@ -92,6 +92,19 @@ compression_speedup = Exercise(
                     "comes to the left neighbour. How many does it send?",
                 ),
                 (
+                    lambda P, n, w, b, c, d: dense(P, n, b) / (c + (P - 1) * (w / b + d)),
+                    "Decompressing is charged for each gradient that comes. `decompress` is for all of them together.",
+                ),
+                (
+                    lambda P, n, w, b, c, d: dense(P, n, b) / (c + dense(P, w, b) / 2 + d),
+                    "You send a P-th of the compressed gradient in each step, as if it were cut into blocks. Every "
+                    "rank contributes `wire` bytes of its own, and all of them go everywhere.",
+                ),
+                (
+                    lambda P, n, w, b, c, d: dense(P, n, b) - (c + (P - 1) * w / b + d),
+                    "Those are the seconds that it saves. How many times quicker it is, is a quotient.",
+                ),
+                (
                     lambda P, n, w, b, c, d: 1 / speedup(P, n, w, b, c, d),
                     "That is how many times slower it is: the reciprocal.",
                 ),

@@ -66,7 +66,7 @@ def hidden(case, answer):
         return None
     took = whole if got == 0 else seconds_of(got, *arguments)
     what = "the whole gradient" if got == 0 else f"k = {got:,}"
-    seen = f"{what} takes {took * 1e3:.6g} ms; the window is {window * 1e3:.6g} ms."
+    seen = f"{what} takes {took * 1e3:.9g} ms; the window is {window * 1e3:.9g} ms."
     return Finding(seen, why_not(arguments, got, want, whole))
 
 

@@ -85,7 +85,7 @@ def size_of(case):
 
 
 top_k_sum = Distributed(
-    cases=sparse_gradients((2, 12, 3), (3, 20, 6), (5, 9, 4), (1, 7, 2), (4, 30, 1), (2, 5, 5)),
+    cases=sparse_gradients((2, 12, 3), (3, 20, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5)),
     checks=[
         several_arrays(["total", "error"], np.float32),
         checks.kept("g or e"),
@@ -99,6 +99,7 @@ top_k_sum = Distributed(
                     "That is what this rank sends, alone. What has come from the others must be added.",
                 ),
                 (lambda case, rank: sparse(case).mean(axis=0), "Asked for is the sum over ranks, not the mean."),
+                (unsent, "That is the error. The order is (total, error)."),
                 (
                     lambda case, rank: sparse(case, lambda g, e: g).sum(axis=0),
                     "What is chosen and sent comes from g alone: the error is never fed back.",
@@ -194,8 +195,9 @@ top_k_sum = Distributed(
         ),
     ],
     endings={
-        "TypeMismatch": "Both arrays of an Allgather must have the same type of element: compare their dtypes.",
-        "Truncation": "The table has P rows, each as long as what a rank sends.",
+        "cannot be split evenly": "The second array of an Allgather takes what all ranks send: P rows.",
+        "datatypes": "Both arrays of an Allgather must have the same type of element: compare their dtypes.",
+        "Truncation": "The second array of an Allgather takes what all ranks send: P rows.",
         "arrays used as indices must be": "Indices that travelled as float32 are bits, and no numbers: see them as "
         "what they are, row.view(np.int32).",
     },
@@ -321,6 +323,15 @@ one_bit_sum = Distributed(
                     "A bit of 0 became 0. It stands for -s.",
                 ),
                 (
+                    quantised(low=255),
+                    "0 minus 1 is 255 in uint8, the type of what np.unpackbits gives: .astype(np.float32) first.",
+                ),
+                (
+                    quantised(scale=lambda g: g.max(), p=lambda g: chance(g, scale=lambda g: g.max())),
+                    "The scale is the largest number, and not the largest magnitude: a number below -s has no "
+                    "probability.",
+                ),
+                (
                     own_scale,
                     "The bits are right. But every rank's stand for that rank's own scale: which row of what has come "
                     "belongs to them?",
@@ -371,7 +382,8 @@ one_bit_sum = Distributed(
         ),
     ],
     endings={
-        "TypeMismatch": "Both arrays of an Allgather must have the same type of element: compare their dtypes.",
+        "cannot be split evenly": "The second array of an Allgather takes what all ranks send: P rows.",
+        "datatypes": "Both arrays of an Allgather must have the same type of element: compare their dtypes.",
         "could not be broadcast": "np.unpackbits gives whole bytes' bits: eight for each, also where d is no multiple "
         "of 8. How many of them are there really?",
         "could not broadcast": "np.unpackbits gives whole bytes' bits: eight for each, also where d is no multiple of "
@@ -495,6 +507,10 @@ local_sgd = Distributed(
                     "and again. gradient wants the number of the step in the whole run.",
                 ),
                 (
+                    trained(number=lambda step, period: step + 1),
+                    "Steps are numbered from 0: the first gradient is that of step 0.",
+                ),
+                (
                     trained(mix_gradients=True),
                     "That is synchronous SGD: the gradients were averaged. Here each rank goes its own way for a "
                     "period, and the weights are averaged.",
@@ -538,7 +554,7 @@ def means_of_pairs(case, answer):
         if alike(got, want, 1e-12):
             continue
         weights = sums.recipe(got, [[each] for each in x])
-        found = "something else" if weights is None else sums.formula(weights)
+        found = "something else" if weights is None else sums.formula(weights).removesuffix(", in block 0")
         right = f"x[{rank}]" if partner is None else f"0.5 x[{min(rank, partner)}] + 0.5 x[{max(rank, partner)}]"
         seen = f"rank {rank} returned {found}; right is {right} (x[k] is what rank k holds)."
         if partner is None:
@@ -860,8 +876,9 @@ bounded_staleness = Distributed(
     ],
     endings={
         "Deadlock": "Compare what both sides do: for each time that a worker receives weights the server must send "
-        "them, and for each gradient it must receive one; then both come to the end. Does a worker wait for weights "
-        "that the server never sends, because it compares with a clock that cannot rise any more?",
+        "them, and for each gradient it must receive one; then both come to the end. When a gradient arrives, others "
+        "than its worker may go on. Does a worker wait for weights that the server never sends, because it compares "
+        "with a clock that cannot rise any more?",
         "returned already": "Does each side make as many calls as the other expects: `steps` times weights and `steps` "
         "gradients for each worker, and something in the end?",
         "min() ": "There may be no workers at all.",
