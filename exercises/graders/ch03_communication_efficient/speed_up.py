@@ -92,8 +92,7 @@ def why_not(arguments, got, want, whole):
     if hint is not None:
         return hint
     if got == 1:
-        return "The least that can be sent is the most that can be lost: whatever is hidden is free. How large may k "
-        "be?"
+        return "The least that can be sent loses the most, and whatever is hidden is free. How large may k be?"
     if got in (d // 100, d // 1000, d // 10):
         return "A fixed share is a habit. What is measured says how much can be sent for nothing."
     if seconds_of(got, *arguments) > window:

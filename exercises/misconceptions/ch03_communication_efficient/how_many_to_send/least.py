@@ -1,6 +1,6 @@
 """As little as possible."""
 
-EARNS = "The least that can be sent"
+EARNS = "The least that can be sent loses"
 
 
 def top_k_bytes(d, k):
