@@ -63,12 +63,11 @@ def paying_ranks(nbytes: float, wire: float, overhead: float, alpha: float, beta
     Where (P - 1) (2 n/P beta + alpha - w beta) = o: a parabola in P. Needs w beta > alpha: else the upper end is inf.
     """
     a, b, c = wire * beta - alpha, (2 * nbytes + wire) * beta - alpha - overhead, 2 * nbytes * beta
-    if a <= 0:  # the longer the ring, the more latency is saved
-        return (c / b if a == 0 else (b - math.sqrt(b * b - 4 * a * c)) / (2 * a), math.inf)
-    if b <= 0 or b * b < 4 * a * c:
+    if b * b < 4 * a * c or (a >= 0 and b <= 0):
         return None
     root = math.sqrt(b * b - 4 * a * c)
-    return (b - root) / (2 * a), (b + root) / (2 * a)
+    low = 2 * c / (b + root) if b > 0 else (b - root) / (2 * a)
+    return low, (b + root) / (2 * a) if a > 0 else math.inf  # the longer the ring, the more latency is saved
 
 
 def paying_overhead(P: int, nbytes: float, wire: float, alpha: float, beta: float) -> float:

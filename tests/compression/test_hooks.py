@@ -64,6 +64,20 @@ def test_new_buckets_have_no_memory_of_the_old(name):
     assert all(torch.equal(w, results[0]) for w in results)
 
 
+def test_a_bucket_remembers_its_own_error_only():
+    """The 2 that was left out comes with the next gradient of this bucket, and never with that of another."""
+
+    def program(comm):
+        hook, old, new, found = gathered(top_k(1)), torch.tensor([3.0, 2.0]), torch.zeros(2), []
+        for flat, value in [(old, [3.0, 2.0]), (old, [0.0, 0.0]), (old, [3.0, 2.0]), (new, [0.0, 0.0])]:
+            flat.copy_(torch.tensor(value))
+            hook(comm, 0, flat).Wait()
+            found.append(flat.tolist())
+        return found
+
+    assert launch(program, 1).results == [[[3, 0], [0, 2], [3, 0], [0, 0]]]
+
+
 # As torch's own
 
 
@@ -113,6 +127,7 @@ def test_e3_15_sums_in_fp16_overflow_or_vanish_unless_the_division_is_shared_out
     partly = reduced(short_float(torch.float16), values)  # by 8
     assert partly == pytest.approx(exact, rel=0.06) and partly[0] == 240000
     assert reduced(short_float(torch.bfloat16), values) == pytest.approx(exact, rel=2**-7)
+    assert reduced(short_float(torch.float16, 1024), [100000.0]) == [800000]  # divided in float32: fp16 has no 100,000
 
 
 def test_e3_15_many_additions_in_few_digits_lose_what_is_small():

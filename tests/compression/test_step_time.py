@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reference.collectives import cost
@@ -69,6 +69,7 @@ def test_e1_29_an_overhead_in_time_is_added():
 
 @settings(deadline=None)  # the machine may be busy
 @given(st.integers(2, 500), st.floats(0.001, 1), st.floats(0, 3), st.floats(0, 0.1), st.floats(0.01, 5))
+@example(2, 0.01, 1.0, 0.001, 0.01)  # a wire takes as long as a latency: the parabola is a line
 def test_the_bounds_are_where_the_speedup_is_1(P, share, overhead, alpha, beta):
     args = {"nbytes": 10.0, "wire": 10 * share, "alpha": alpha, "beta": beta}
     pays = dense_ring(P, 10, alpha, beta) >= gathered(P, 10 * share, overhead, alpha, beta)
