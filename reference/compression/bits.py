@@ -64,6 +64,16 @@ def group(bits: int) -> tuple[int, int, list[tuple[int, int, int]]]:
     return numbers, numbers * bits // 8, parts
 
 
+def number_bytes(number: int, device: torch.device) -> Tensor:
+    """The 4 bytes uint8 of one whole number from 0 to 2^31 - 1, such as how many entries follow."""
+    return torch.tensor([number], dtype=torch.int32, device=device).view(torch.uint8)
+
+
+def number(wire: Tensor) -> int:
+    """The number that `wire` begins with."""
+    return int(wire[:4].clone().view(torch.int32))
+
+
 def float_bytes(values: Tensor) -> Tensor:
     """The bytes [4 n] uint8 of n float32 numbers of any shape."""
     return values.float().contiguous().view(-1).view(torch.uint8)

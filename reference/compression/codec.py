@@ -46,7 +46,7 @@ class Codec(NamedTuple):
 
 
 def codec(name: str, encode: Callable, decode: Callable, nbytes: Callable, **properties) -> Codec:
-    """A Codec that refuses what it cannot encode. `properties`: unbiased, variance, contraction."""
+    """A Codec that refuses what it cannot encode, and wires of a wrong length. properties: its other fields."""
     random = properties.get("variance") is not None
 
     def checked_encode(x: Tensor, generator: Generator | None = None) -> Tensor:
@@ -55,7 +55,12 @@ def codec(name: str, encode: Callable, decode: Callable, nbytes: Callable, **pro
             raise ValueError(f"{name} draws random numbers: encode(x, generator) needs a torch.Generator")
         return encode(x, generator)
 
-    return Codec(name, checked_encode, decode, nbytes, **properties)
+    def checked_decode(wire: Tensor, d: int) -> Tensor:
+        if nbytes(d) not in (None, len(wire)):
+            raise ValueError(f"{name} needs {nbytes(d)} bytes for {d} elements, got {len(wire)}: of another codec?")
+        return decode(wire, d)
+
+    return Codec(name, checked_encode, checked_decode, nbytes, **properties)
 
 
 def check(name: str, x: Tensor) -> None:

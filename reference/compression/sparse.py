@@ -3,11 +3,10 @@
 Papers    Strom, "Scalable Distributed DNN Training Using Commodity GPU Cloud Computing" (2015): threshold, +-tau.
           Aji and Heafield, "Sparse Communication for Distributed Gradient Descent" (2017): the largest.
           Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory" (2018): top-k and random-k as contractions.
-          Wangni et al., "Gradient Sparsification for Communication-Efficient Distributed Optimization" (2018):
-          probabilities in proportion to the magnitude, g_i / P_i.
-Wire      k float32 values, then k indices of b = ceil(log2 d) bits: k (32 + b) bits. Not k values of d, a fraction k/d:
-          with int32 indices it would be 2 k/d. Sorting the indices and sending the gaps would need fewer still.
-Left out  How such vectors are summed over ranks (reduce.py): other ranks keep other elements.
+Wire      k float32 values, then k indices of b = ceil(log2 d) bits, which tells k: k (32 + b) bits. That is not k/d of
+          the 32 d bits of x; with int32 indices it would be 2 k/d.
+Left out  How such vectors are summed over ranks (reduce.py): other ranks keep other elements. Probabilities that
+          differ from element to element: importance.py.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from .bits import float_bytes, floats, pack, packed_bytes, unpack, width
+from .bits import float_bytes, floats, number, number_bytes, pack, packed_bytes, unpack, width
 from .codec import Codec, codec
 
 Count = int | float  # an int: so many elements; a float: this share of the d elements
@@ -61,16 +60,6 @@ def drawn(d: int, k: int, generator: Generator) -> Tensor:
     return torch.randperm(d, generator=generator, device=generator.device)[:k]
 
 
-def probabilities(weights: Tensor, k: int, floor: float = 0.0) -> Tensor:
-    """P_i = min(1, k q_i), where q [d] are the weights, scaled to sum to 1 and mixed with a share `floor` of 1/d each.
-
-    The expected number of elements sent is at most k. A floor above 0 keeps 1 / P_i bounded where a weight is 0.
-    """
-    d, total = len(weights), weights.sum()
-    q = weights / total if total > 0 else torch.full_like(weights, 1 / d)
-    return (k * ((1 - floor) * q + floor / d)).clamp(max=1)
-
-
 # Codecs --------------------------------------------------------------------------------------------------------------
 
 
@@ -90,41 +79,59 @@ def top_k(k: Count) -> Codec:
     )
 
 
-def random_k(k: Count, shared_seed: bool = False) -> Codec:
-    """k elements drawn at random, times d / k: unbiased, with variance (d/k - 1) x_i^2, so omega = d/k - 1.
-
-    shared_seed: the wire holds the seed (8 bytes) from which the receiver draws the same indices, and no indices.
-    Ranks with equal generators then choose the same elements, so that their values can be summed by a plain all-reduce.
-    """
+def random_k(k: Count) -> Codec:
+    """k elements drawn at random, times d / k: unbiased, with variance (d/k - 1) x_i^2, so omega = d/k - 1."""
 
     def encode(x: Tensor, generator: Generator) -> Tensor:
-        d, kept = len(x), count(k, len(x))
-        if not shared_seed:
-            indices = drawn(d, kept, generator)
-            return to_wire(x[indices] * (d / kept), indices, d)
-        seed = torch.randint(2**62, (1,), generator=generator, device=generator.device)
-        return torch.cat([seed.view(torch.uint8), float_bytes(x[indices_of(seed, d)] * (d / kept))])
-
-    def indices_of(seed: Tensor, d: int) -> Tensor:
-        return drawn(d, count(k, d), Generator(seed.device).manual_seed(int(seed)))
-
-    def decode_seed(wire: Tensor, d: int) -> Tensor:
-        values = floats(wire[8:])
-        return values.new_zeros(d).index_put_((indices_of(wire[:8].clone().view(torch.int64), d),), values)
+        indices = drawn(len(x), count(k, len(x)), generator)
+        return to_wire(x[indices] * (len(x) / len(indices)), indices, len(x))
 
     return codec(
-        f"random-k {k}{' by seed' if shared_seed else ''}",
+        f"random-k {k}",
         encode,
-        decode_seed if shared_seed else scatter,
-        lambda d: 8 + 4 * count(k, d) if shared_seed else sparse_bytes(count(k, d), d),
+        scatter,
+        lambda d: sparse_bytes(count(k, d), d),
         unbiased=True,
         variance=lambda x: (len(x) / count(k, len(x)) - 1) * x**2,
         contraction=lambda d: 2 - d / count(k, d),
     )
 
 
+def seeded_random_k(k: Count) -> Codec:
+    """random_k without indices: the wire holds a seed of 8 bytes, from which the receiver draws the same ones.
+
+    Ranks whose generators agree draw the same elements, so their values could be summed by a plain all-reduce.
+    """
+
+    def indices_of(seed: Tensor, d: int) -> Tensor:
+        return drawn(d, count(k, d), Generator(seed.device).manual_seed(int(seed)))
+
+    def encode(x: Tensor, generator: Generator) -> Tensor:
+        seed = torch.randint(2**62, (1,), generator=generator, device=generator.device)
+        values = x[indices_of(seed, len(x))] * (len(x) / count(k, len(x)))
+        return torch.cat([seed.view(torch.uint8), float_bytes(values)])
+
+    def decode(wire: Tensor, d: int) -> Tensor:
+        values = floats(wire[8:])
+        return values.new_zeros(d).index_put_((indices_of(wire[:8].clone().view(torch.int64), d),), values)
+
+    return codec(
+        f"seeded random-k {k}",
+        encode,
+        decode,
+        lambda d: 8 + 4 * count(k, d),
+        unbiased=True,
+        variance=random_k(k).variance,
+        contraction=random_k(k).contraction,
+    )
+
+
 def threshold(tau: float) -> Codec:
-    """Every element of more than tau in magnitude, whole. How many that are, nobody knows before; maybe none."""
+    """Every element of more than tau in magnitude, whole. Nobody knows before how many that are; maybe none.
+
+    It is top-k only if tau is the k-th largest magnitude of this very vector. delta = 0, but with error feedback no
+    element of the error ever exceeds tau.
+    """
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
         indices = (x.abs() > tau).nonzero().view(-1)
@@ -136,17 +143,16 @@ def threshold(tau: float) -> Codec:
 def strom(tau: float) -> Codec:
     """+tau or -tau for every element of more than tau in magnitude: an index and a sign bit each (Strom 2015).
 
-    With error feedback what is left of an element is sent later, at most tau a step: tau must not be too small either.
-    Strom packs index and sign into 32 bits; here they take b + 1, after a count of 4 bytes.
+    With error feedback the rest of an element is sent later, at most tau a step: an element whose gradient stays above
+    tau falls further and further behind. Strom packs index and sign into 32 bits; here they take b + 1, after a count.
     """
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
         indices = (x.abs() > tau).nonzero().view(-1)
-        number = torch.tensor([len(indices)], dtype=torch.int32, device=x.device).view(torch.uint8)
-        return torch.cat([number, signed_indices(x, indices)])
+        return torch.cat([number_bytes(len(indices), x.device), signed_indices(x, indices)])
 
     def decode(wire: Tensor, d: int) -> Tensor:
-        return scatter_signs(wire[4:], int(wire[:4].clone().view(torch.int32)), d) * tau
+        return scatter_signs(wire[4:], number(wire), d) * tau
 
     return codec(f"strom {tau}", encode, decode, lambda d: None, contraction=lambda d: 0.0)
 
@@ -172,42 +178,6 @@ def sparse_sign(k: Count) -> Codec:
         lambda d: 4 + packed_bytes(count(k, d), width(d) + 1),
         contraction=lambda d: 1 / d,
     )
-
-
-def importance_sampling(k: Count, weights: Tensor | None = None, floor: float = 0.1) -> Codec:
-    """Element i with probability P_i = min(1, k |x_i| / ||x||_1), as x_i / P_i: unbiased, and about k are sent.
-
-    Sent as x_i, without the division, they would not be unbiased. weights [d]: what is to stand for |x| in P_i, such as
-    an average of earlier gradients (`history`); a share `floor` of the probability is then spread evenly, because an
-    element with P_i = 0 would never be heard of again. The receiver need not know P. Variance x_i^2 (1 / P_i - 1).
-    """
-
-    def P(x: Tensor) -> Tensor:
-        kept = count(k, len(x))
-        return probabilities(x.abs(), kept) if weights is None else probabilities(weights, kept, floor)
-
-    def encode(x: Tensor, generator: Generator) -> Tensor:
-        p = P(x)
-        indices = (torch.rand(len(x), generator=generator, device=x.device) < p).nonzero().view(-1)
-        return to_wire(x[indices] / p[indices], indices, len(x))
-
-    def omega(d: int) -> float:
-        return d / count(k, d) / (1.0 if weights is None else floor)
-
-    return codec(
-        f"importance {k}" + ("" if weights is None else " by history"),
-        encode,
-        scatter,
-        lambda d: None,
-        unbiased=True,
-        variance=lambda x: torch.where(x == 0, 0, x**2 * (1 / P(x) - 1)),
-        contraction=lambda d: 1 - omega(d),
-    )
-
-
-def history(weights: Tensor, x: Tensor, decay: float = 0.9) -> Tensor:
-    """The running average of |x|: decay * weights + (1 - decay) * |x|, for `importance_sampling` in the next step."""
-    return torch.lerp(x.abs(), weights, decay)
 
 
 # Signs at indices ----------------------------------------------------------------------------------------------------

@@ -17,19 +17,10 @@ from torch import Tensor
 from ..models import generator
 from .codec import Codec, float32
 from .error_feedback import ErrorFeedback
-from .quantize import (
-    bf16,
-    fp16,
-    int8,
-    logarithmic,
-    one_bit,
-    qsgd,
-    scaled_sign,
-    stochastic_rounding,
-    terngrad,
-    two_level,
-)
-from .sparse import importance_sampling, random_k, sparse_sign, strom, threshold, top_k
+from .importance import importance_sampling
+from .quantize import int8, one_bit, qsgd, qsgd_elias, scaled_sign, stochastic_rounding, terngrad, two_level
+from .short_floats import bf16, fp16, logarithmic, scaled_fp16
+from .sparse import random_k, seeded_random_k, sparse_sign, strom, threshold, top_k
 
 
 def codecs(share: float = 0.01, tau: float = 2.0) -> list[Codec]:
@@ -37,12 +28,13 @@ def codecs(share: float = 0.01, tau: float = 2.0) -> list[Codec]:
     return [
         top_k(share),
         random_k(share),
-        random_k(share, shared_seed=True),
+        seeded_random_k(share),
         importance_sampling(share),
         threshold(tau),
         strom(tau),
         sparse_sign(share),
         qsgd(1),
+        qsgd_elias(1),
         qsgd(16, chunk=512),
         terngrad(),
         stochastic_rounding(4),
@@ -52,6 +44,7 @@ def codecs(share: float = 0.01, tau: float = 2.0) -> list[Codec]:
         one_bit(),
         int8(),
         fp16(),
+        scaled_fp16(),
         bf16(),
     ]
 
