@@ -41,9 +41,9 @@ class Adaptive:
     full_every: one of so many steps is uncompressed, and sends the errors, too. seed: for codecs that draw.
     """
 
-    def __init__(self, comm, choice: Choice, sizes: Sequence[int], full_every: int = 100, seed: int = 0):
+    def __init__(self, comm, choice: Choice, sizes: Sequence[int], full_every: int = 100, seed: int = 0, device="cpu"):
         self.comm, self.full_every, self.steps = comm, full_every, 0
-        self.errors = [torch.zeros(d) for d in sizes]
+        self.errors = [torch.zeros(d, device=device) for d in sizes]
         self.generator = Generator().manual_seed(seed + comm.rank)
         self.choice = choice
 
@@ -69,8 +69,8 @@ class FollowingThreshold:
     gain: small, for with error feedback many elements wait just below tau; with 0.2 it swings from all to nothing.
     """
 
-    def __init__(self, k: Count, d: int, gain: float = 0.05):
-        self.k, self.gain, self.tau, self.error = count(k, d), gain, 0.0, torch.zeros(d)
+    def __init__(self, k: Count, d: int, gain: float = 0.05, device="cpu"):
+        self.k, self.gain, self.tau, self.error = count(k, d), gain, 0.0, torch.zeros(d, device=device)
 
     def nbytes(self, d: int) -> None:
         """It varies."""

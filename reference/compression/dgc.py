@@ -54,9 +54,11 @@ class MomentumCorrection:
     (`local_clip`). masking: forget the velocity of what has been sent.
     """
 
-    def __init__(self, codec: Codec, d: int, momentum: float = 0.9, clip: float = math.inf, masking: bool = True):
+    def __init__(
+        self, codec: Codec, d: int, momentum: float = 0.9, clip: float = math.inf, masking: bool = True, device="cpu"
+    ):
         self.codec, self.momentum, self.clip, self.masking = codec, momentum, clip, masking
-        self.u, self.v = torch.zeros(d), torch.zeros(d)
+        self.u, self.v = torch.zeros(d, device=device), torch.zeros(d, device=device)
 
     def nbytes(self, d: int) -> int | None:
         """The codec's."""
@@ -64,8 +66,8 @@ class MomentumCorrection:
 
     def encode(self, g: Tensor, generator: Generator | None = None) -> Tensor:
         """The wire of C(v) after one more gradient g [d]. A g that is refused leaves u and v as they were."""
-        u = self.momentum * self.u.to(g) + clipped(g, self.clip)
-        v = self.v.to(g) + u
+        u = self.momentum * self.u + clipped(g, self.clip)
+        v = self.v + u
         wire = self.codec.encode(v, generator)
         sent = self.codec.decode(wire, len(v))
         self.v = v - sent

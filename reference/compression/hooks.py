@@ -90,7 +90,7 @@ def two_way(codec: Codec, feedback: bool = True, seed: int = 0) -> PerBucket:
     """A hook: compressed on the way to the owner of a block, added in float32, compressed on the way back."""
 
     def make(comm, index: int, flat: Tensor):
-        return TwoWay(codec, len(flat), comm.rank, comm.size, feedback), generator(seed, index, comm.rank)
+        return TwoWay(codec, len(flat), comm.rank, comm.size, feedback, flat.device), generator(seed, index, comm.rank)
 
     return PerBucket(make, lambda comm, flat, state: two_way_sum.start(comm, flat, *state))
 

@@ -46,10 +46,11 @@ class OneBitAdam:
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         codec: Codec | None = None,
+        device="cpu",
     ):
         self.comm, self.warm_up, self.lr, self.betas, self.eps = comm, warm_up, lr, betas, eps
-        self.m, self.v, self.steps = torch.zeros(d), torch.zeros(d), 0
-        self.two_way = TwoWay(codec or scaled_sign(), d, comm.rank, comm.size)
+        self.m, self.v, self.steps = torch.zeros(d, device=device), torch.zeros(d, device=device), 0
+        self.two_way = TwoWay(codec or scaled_sign(), d, comm.rank, comm.size, device=device)
 
     def step(self, w: Tensor, g: Tensor, generator: Generator | None = None, **how) -> None:
         """Move w [d], in place. g [d]: this rank's part of the gradient, so that the sum over the ranks is all of it.

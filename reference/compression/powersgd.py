@@ -13,6 +13,7 @@ feedback  P-th of it. With the rank's own P Q_r^T in its place (algorithm 2) the
           and nothing but the sum is ever sent: the steps are the same.
 Price     2 all-reduces one after the other, and r (n + m) n m multiplications: two products and an orthogonalisation.
 Vectors   (biases, norms) and matrices that are too small are not compressed; they travel with the P in one message.
+NaN       on one rank is NaN on all, as with a plain all-reduce, and stays in the memory: begin anew after one.
 """
 
 from __future__ import annotations

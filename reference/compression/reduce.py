@@ -132,14 +132,14 @@ class TwoWay:
     Raises ValueError for a codec whose wires vary in size.
     """
 
-    def __init__(self, codec: Codec, d: int, rank: int, ranks: int, feedback: bool = True):
+    def __init__(self, codec: Codec, d: int, rank: int, ranks: int, feedback: bool = True, device="cpu"):
         bounds = block_bounds(d, ranks)
         self.lengths = (bounds[1:] - bounds[:-1]).tolist()
         self.sizes = [codec.nbytes(n) if n else 0 for n in self.lengths]  # a block without elements says nothing
         if None in self.sizes:
             raise ValueError(f"{codec.name} has wires of varying size; two_way_sum needs to know the size beforehand")
-        self.up: list[Sender] = [ErrorFeedback(codec, n) if feedback else codec for n in self.lengths]
-        self.down: Sender = ErrorFeedback(codec, self.lengths[rank]) if feedback else codec
+        self.up: list[Sender] = [ErrorFeedback(codec, n, device) if feedback else codec for n in self.lengths]
+        self.down: Sender = ErrorFeedback(codec, self.lengths[rank], device) if feedback else codec
 
 
 @collective

@@ -34,20 +34,23 @@ def trained(comm, name, steps, order="reverse", size=60):
     return torch.cat([p.detach().view(-1) for p in model.parameters()])
 
 
+@pytest.fixture(scope="module")
+def uncompressed():
+    """The same training without a hook."""
+    return launch(trained, 3, None, 30, "reverse", 61)
+
+
+SHARES = {"fp16": 0.51, "bf16": 0.51, "bf16 two ways": 0.51, "int8": 0.28, "top-k": 0.12, "PowerSGD": 0.45}
+
+
 @pytest.mark.parametrize("name", HOOKS)
-def test_the_ranks_stay_alike_and_the_model_learns_in_fewer_bytes(name):
-    """40 steps on the digits with 3 ranks, uneven batches: the loss is nearly that of the uncompressed run."""
-    runs = {which: launch(trained, 3, which, 40, "reverse", 61) for which in (name, None)}
-    assert all(torch.equal(w, runs[name].results[0]) for w in runs[name].results)
-    objective = Objective(MLP((64, 32, 10), seed=1), digits(), 61)
-    start, exact, compressed = (
-        objective.loss(w) for w in (objective.start(), runs[None].results[0], runs[name].results[0])
-    )
-    assert compressed - exact < 0.06 * (start - exact)
-    share = sum(runs[name].bytes_sent) / sum(runs[None].bytes_sent)
-    assert (
-        share < {"fp16": 0.51, "bf16": 0.51, "bf16 two ways": 0.51, "int8": 0.28, "top-k": 0.12, "PowerSGD": 0.45}[name]
-    )
+def test_the_ranks_stay_alike_and_the_model_learns_in_fewer_bytes(name, uncompressed):
+    """30 steps on the digits with 3 ranks, uneven batches: the loss is nearly that of the uncompressed run."""
+    run, objective = launch(trained, 3, name, 30, "reverse", 61), Objective(MLP((64, 32, 10), seed=1), digits(), 61)
+    assert all(torch.equal(w, run.results[0]) for w in run.results)
+    start, exact, found = (objective.loss(w) for w in (objective.start(), uncompressed.results[0], run.results[0]))
+    assert found - exact < 0.1 * (start - exact)
+    assert sum(run.bytes_sent) < SHARES[name] * sum(uncompressed.bytes_sent)
 
 
 @pytest.mark.parametrize("name", ["bf16", "top-k", "PowerSGD"])
