@@ -128,7 +128,7 @@ def test_data_that_are_alike_do_not():
         close(trained(3, phases, 0.5, objective), serial(objective, 40, 0.5))
 
 
-# Outer optimizers: where all ranks walk one path, one can redo it by the letter -------------------------------------------
+# Outer optimizers: where all ranks walk one path, it can be redone by the letter --------------------------------------
 
 
 ALIKE = Quadratic(6, size=24)
