@@ -1,7 +1,7 @@
 """Deep gradient compression: top-k with momentum that is right although most of the gradient is late.
 
 Paper     Lin, Han, Mao, Wang & Dally, "Deep gradient compression: Reducing the communication bandwidth for distributed
-          training" (2018), algorithms 3 and 4 (momentum: 3.1 and 3.2, clipping, warm-up: 3.3).
+          training" (2018).
 Why       Error feedback adds up a gradient element until it is large enough to be sent. If momentum is applied to what
           has been received, an element that was kept back for T steps enters as one lump of T gradients, and what the
           momentum would have made of them one by one is missing.

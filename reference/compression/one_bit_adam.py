@@ -12,12 +12,13 @@ After     for some steps as before, then v stays as it is, which makes of Adam a
 Scale     sign(m_i) ||m||_1 / n for each of the P blocks of n elements. Without it every element moves lr / sqrt v a
           step for ever, however small m has become.
 Dead      A bit is + or -, never 0: an element whose gradient has always been 0 (a pixel that is always white) gets a
-          share of the scale, too, and divided by sqrt v = 0 that is a huge step. So where v is 0, m stays 0.
+          share of the scale, too, and divided by sqrt v = 0 that is a huge step. So where v is 0, m stays 0 (DeepSpeed
+          wants to be given masks for such parameters).
 Alike     After each step all ranks hold the same m, v and w, bit by bit. A v that each rank went on averaging from its
           own gradients would be another one on each rank, and soon w, too.
 Sends     2 (P - 1)/P (d/8) bytes and 8 (P - 1) for scales, against 2 (P - 1)/P 4 d: 32 times less, after the warm-up
-Left out  How long to warm up: the paper looks at how quickly ||v||_1 still changes; 15 to 20 % of all steps in its
-          experiments. Bias correction is not in the paper; here it is torch's, and frozen with v.
+Left out  How long to warm up: look at how quickly the norm of v still changes. Bias correction is not in the paper;
+          here it is torch's, and for v it is frozen with v.
 """
 
 from __future__ import annotations
