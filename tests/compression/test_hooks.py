@@ -9,7 +9,7 @@ from reference.compression.reduce import TwoWay, two_way_sum
 from reference.data_parallel.replica import Replica
 from reference.models import MLP, Objective, batch, digits, generator, loss_sum
 from reference.mpi import compute
-from reference.worlds import launch, networks
+from reference.worlds import LaunchError, launch, networks
 
 HOOKS = {
     "fp16": lambda replica: short_float(torch.float16, 64),
@@ -79,6 +79,21 @@ def test_a_bucket_remembers_its_own_error_only():
         return found
 
     assert launch(program, 1).results == [[[3, 0], [0, 2], [3, 0], [0, 0]]]
+
+
+def test_a_nan_gradient_is_an_error_on_every_rank(world):
+    def program(comm):
+        model = MLP((64, 32, 10), seed=1)
+        replica = Replica(comm, model, bucket_bytes=2000, communicate=gathered(top_k(0.05)))
+        data = batch(digits(), 30, 0, rank=comm.rank, ranks=comm.size)
+        if comm.rank == 1:
+            data.x[0, 0] = torch.nan
+        replica.backward(*loss_sum(model, data))
+
+    with pytest.raises(
+        LaunchError, match=r"raised on ranks 0 and 1(.|\n)*ranks \[1\] of 2 could not encode their vectors"
+    ):
+        launch(program, 2, world=world)
 
 
 # As torch's own
