@@ -99,7 +99,7 @@ def grid(name: str, s: int, norm: float, chunk: int | None = None, stochastic: b
 
 def qsgd(s: int, chunk: int | None = None) -> Codec:
     """QSGD with s levels beside 0: the scale is ||x||_2 (Alistarh et al. 2017)."""
-    return grid(f"qsgd {s}", s, 2.0, chunk)
+    return grid(f"qsgd {s}" + (f" by {chunk}" if chunk else ""), s, 2.0, chunk)
 
 
 def qsgd_elias(s: int) -> Codec:

@@ -9,12 +9,14 @@ Bytes     len(wire), averaged over the workers: what one of them has to say. How
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
-from ..models import generator
+from ..models import generator, share
 from .codec import Codec, float32
 from .error_feedback import ErrorFeedback
 from .importance import importance_sampling
@@ -23,16 +25,16 @@ from .short_floats import bf16, fp16, logarithmic, scaled_fp16
 from .sparse import random_k, seeded_random_k, sparse_sign, strom, threshold, top_k
 
 
-def codecs(share: float = 0.01, tau: float = 2.0) -> list[Codec]:
-    """Every codec of this package: the sparse ones send that share of the elements, or those above tau."""
+def codecs(part: float = 0.01, tau: float = 2.0) -> list[Codec]:
+    """Every codec of this package: the sparse ones send that part of the elements, or those above tau."""
     return [
-        top_k(share),
-        random_k(share),
-        seeded_random_k(share),
-        importance_sampling(share),
+        top_k(part),
+        random_k(part),
+        seeded_random_k(part),
+        importance_sampling(part),
         threshold(tau),
         strom(tau),
-        sparse_sign(share),
+        sparse_sign(part),
         qsgd(1),
         qsgd_elias(1),
         qsgd(16, chunk=512),
@@ -81,6 +83,46 @@ def measure(codec: Codec, x: Tensor, draws: int = 100, seed: int = 0) -> Measure
     )
 
 
+def table(rows: Sequence[Measured]) -> str:
+    """The measurements as text, one codec a line."""
+    head = ["codec", "bytes each", "bias", "by chance", "variance", "formula", "error", "at most"]
+    lines = [[row.name, *(f"{value:.3g}" for value in row[1:])] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *lines)]
+    return "\n".join(
+        line[0].ljust(widths[0]) + "".join(cell.rjust(width + 2) for cell, width in zip(line[1:], widths[1:]))
+        for line in [head, *lines]
+    )
+
+
+# Training ------------------------------------------------------------------------------------------------------------
+
+
+class OppositeSamples:
+    """f(w) = 1/2 <a, w>^2 + 1/2 <b, w>^2 with a = (1 + eps, -1 + eps), b = (-1 + eps, 1 + eps): least, 0, at w = 0.
+
+    A sample's gradient is a multiple of a or of b; its signs are (+, -) or (-, +). Steps along signs of samples never
+    change w_1 + w_2, so they stay at f >= 4 eps^2 (Karimireddy et al. 2019). Of two workers each has one sample.
+    """
+
+    d = 2
+
+    def __init__(self, eps: float = 0.5):
+        self.rows = torch.tensor([[1 + eps, -1 + eps], [-1 + eps, 1 + eps]])
+
+    def start(self) -> Tensor:
+        """(1, 1)."""
+        return torch.ones(2)
+
+    def gradient(self, w: Tensor, step: int, rank: int = 0, ranks: int = 1) -> tuple[Tensor, int]:
+        """The gradient [2] of the SUM over this worker's samples, and their number."""
+        mine = share(self.rows, rank, ranks)
+        return mine.T @ (mine @ w), len(mine)
+
+    def loss(self, w: Tensor) -> float:
+        """f(w)."""
+        return float((self.rows @ w).square().sum() / 2)
+
+
 class Run(NamedTuple):
     """How a training went. All lists have an entry for the start and one for each `every` steps."""
 
@@ -92,6 +134,18 @@ class Run(NamedTuple):
     w: Tensor  # [d], at the end
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One torch thread, as on a rank: for models this small, more threads only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@one_thread()
 def descend(
     objective,
     codec: Codec | None,
@@ -104,32 +158,34 @@ def descend(
 ) -> Run:
     """Gradient descent on an `Objective` or `Quadratic`; each worker's gradient goes through the codec. None: float32.
 
-    Worker p sends C(g_p), or with feedback C(g_p + e_p), of its share g_p of the gradient of the mean loss, so the sum
-    over the workers is what w moves along. Once an element of w exceeds 1e6, that is called divergence: the run ends
-    there, with an infinite loss.
+    Once an element of w exceeds 1e6, that is called divergence: the run ends there, with an infinite loss.
     """
-    w, d = objective.start(), objective.d
-    codec = codec or float32()
-    senders = [ErrorFeedback(codec, d) if feedback else codec for _ in range(workers)]
+    w, codec, sent = objective.start(), codec or float32(), 0.0
+    senders = [ErrorFeedback(codec, objective.d) if feedback else codec for _ in range(workers)]
     rngs = [generator(seed, rank) for rank in range(workers)]
-    run = Run(codec.name + (" + EF" if feedback else ""), [], [], [], [], w)
-    sent = 0
-
-    def record(step: int, loss: float) -> None:
-        error = float(senders[0].error.norm()) if feedback else 0.0
-        for column, value in zip(run[1:5], (step, loss, sent / workers, error)):
-            column.append(value)
-
-    record(0, objective.loss(w))
-    for step in range(steps):
-        shares = [objective.gradient(w, step, rank, workers) for rank in range(workers)]
-        total = sum(count for _, count in shares)
-        wires = [sender.encode(g / total, rng) for sender, (g, _), rng in zip(senders, shares, rngs)]
-        w -= lr * sum(codec.decode(wire, d) for wire in wires)
-        sent += sum(map(len, wires))
-        if not w.abs().max() < 1e6:
-            record(step + 1, float("inf"))
+    run = Run(codec.name + (" + EF" if feedback else ""), [0], [objective.loss(w)], [0.0], [0.0], w)
+    for step in range(1, steps + 1):
+        g, nbytes = exchange(objective, w, step - 1, senders, rngs)
+        w -= lr * g
+        sent += nbytes / workers
+        diverged = not w.abs().max() < 1e6
+        if diverged or step % every == 0:
+            run.steps.append(step)
+            run.losses.append(float("inf") if diverged else objective.loss(w))
+            run.nbytes.append(sent)
+            run.errors.append(float(senders[0].error.norm()) if feedback else 0.0)
+        if diverged:
             break
-        if (step + 1) % every == 0:
-            record(step + 1, objective.loss(w))
     return run
+
+
+def exchange(objective, w: Tensor, step: int, senders: Sequence, rngs: Sequence[Generator]) -> tuple[Tensor, int]:
+    """What all decode in one step, the sum of the workers' wires [d], and the bytes of these wires together.
+
+    Worker p encodes its share of the gradient of the mean loss at w: that of the sum over its samples, divided by the
+    number of all. So the sum of the decoded shares is the gradient, but for compression.
+    """
+    shares = [objective.gradient(w, step, rank, len(senders)) for rank in range(len(senders))]
+    total = sum(count for _, count in shares)
+    wires = [sender.encode(g / total, rng) for sender, (g, _), rng in zip(senders, shares, rngs)]
+    return sum(sender.decode(wire, len(w)) for sender, wire in zip(senders, wires)), sum(map(len, wires))

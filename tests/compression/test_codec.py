@@ -7,7 +7,7 @@ from reference.compression import Codec, damped, float32, importance_sampling, q
 from reference.compression.study import codecs
 from reference.models import generator
 
-ALL = [*codecs(share=0.1, tau=0.8), float32(), damped(qsgd(1)), damped(random_k(0.1))]
+ALL = [*codecs(0.1, tau=0.8), float32(), damped(qsgd(1)), damped(random_k(0.1))]
 BY_HISTORY = importance_sampling(0.1, torch.linspace(0, 1, 61), floor=0.2)  # the weights fix d = 61
 
 
@@ -99,7 +99,7 @@ def test_what_cannot_be_encoded_is_refused(codec):
         with pytest.raises(ValueError, match="d >= 1, not shape"):
             codec.encode(wrong, rng)
     if codec.random:
-        with pytest.raises(ValueError, match="needs a torch.Generator"):
+        with pytest.raises(ValueError, match=r"needs a torch\.Generator"):
             codec.encode(torch.ones(3))
     if codec.nbytes(1000) is not None:
         with pytest.raises(ValueError, match="bytes for 1000 elements, got 1: of another codec"):
