@@ -129,7 +129,8 @@ def work(comm, objective, w: Tensor, blocks: tuple[Tensor, ...], steps: int) -> 
         g, count = objective.gradient(w, clock, me, workers)
         parts = g.tensor_split(servers)
         for server in order:
-            comm.Send(torch.cat([parts[server], g.new_tensor([count])]), server, PUSH)
+            message = torch.cat([parts[server], g.new_tensor([count])])  # float32 holds a count up to 2^24 exactly
+            comm.Send(message, server, PUSH)
     for server in order:
         comm.Send(w[:0], server, LEAVE)
 
@@ -210,8 +211,7 @@ class Server:
     def ready(self) -> list[int]:
         """The workers that wait and may go on."""
         slowest = min((self.clock[worker] for worker in self.working), default=0)
-        ahead = inf if self.failure else self.policy.bound
-        return [worker for worker in sorted(self.waiting) if self.clock[worker] - slowest <= ahead]
+        return [worker for worker in sorted(self.waiting) if self.clock[worker] - slowest <= self.policy.bound]
 
     def answer(self, worker: int, servers: int) -> tuple[Tensor, int, int]:
         """What to send to a worker that may go on: message, rank, tag."""

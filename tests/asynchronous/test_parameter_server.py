@@ -53,8 +53,8 @@ def test_the_same_bits_in_both_worlds(world):
     def program(comm):
         return train(comm, Timed(comm, OBJECTIVE, 1e-3), 4, 0.3, SYNCHRONOUS)
 
-    results = launch(program, 4, world=world, **faults).results
-    assert all(torch.equal(trained.w, serial(OBJECTIVE, 3, [4] * 3, 0.3)) for trained in results)
+    results = launch(program, 3, world=world, **faults).results
+    assert all(torch.equal(trained.w, serial(OBJECTIVE, 2, [4] * 2, 0.3)) for trained in results)
 
 
 def run(policy, ranks=5, steps=12, factor=4.0, objective=QUADRATIC, rate=0.05, servers=1, **how):
@@ -119,8 +119,8 @@ def test_asynchronous_delays_are_recorded():
 
 def test_repeat(world):
     """The virtual cluster: the same bits again. Real ranks: the same gradients, in an order of their own."""
-    first, again = (launch(train, 4, QUADRATIC, 8, 0.1, world=world).results for _ in range(2))
-    assert sorted((push.worker, push.clock) for push in first[0].log) == [(k, c) for k in range(3) for c in range(8)]
+    first, again = (launch(train, 3, QUADRATIC, 8, 0.1, world=world).results for _ in range(2))
+    assert sorted((push.worker, push.clock) for push in first[0].log) == [(k, c) for k in range(2) for c in range(8)]
     assert all(torch.equal(each.w, first[0].w) for each in first) and QUADRATIC.loss(first[0].w) < 1
     if world == "virtual":
         assert torch.equal(first[0].w, again[0].w) and first[0].log == again[0].log
@@ -183,17 +183,17 @@ def test_delay_makes_a_rate_unstable_and_three_remedies_make_it_stable_again():
     objective = Quadratic(3, condition=1.0)
     start = objective.loss(objective.start())
 
-    def loss(policy, rate, steps=30):
+    def loss(policy, rate, steps=45):
         def staggered(comm):
             return train(comm, Staggered(comm, objective, 1.0), steps, rate, policy)
 
         return objective.loss(launch(staggered, 9).results[0].w) / start
 
     with pytest.raises(RankFailed, match=r"7 updates late, is not finite.*smaller rate") as failed:
-        loss(ASYNCHRONOUS, 1.5)
+        loss(ASYNCHRONOUS, 1.5, 60)
     assert len(failed.value.errors) == 9 and all(type(e) is FloatingPointError for e in failed.value.errors.values())
     limit = largest_rate(1.0, 7)
-    assert loss(ASYNCHRONOUS, 1.1 * limit) > 100 and loss(ASYNCHRONOUS, 0.9 * limit) < 0.01
+    assert loss(ASYNCHRONOUS, 1.1 * limit) > 10 and loss(ASYNCHRONOUS, 0.9 * limit) < 0.01
     assert loss(Policy(correct=DAMPED), 1.5) < 0.01
     assert loss(SYNCHRONOUS, 1.5) < 1e-6
     known = (2 * 1 + 1) * 7  # under a bound of 1 no gradient can be later than that, whatever the ranks' speeds
@@ -264,10 +264,10 @@ def test_a_gradient_that_is_no_number_ends_it_on_every_rank(policy, servers):
     assert len(failed.value.errors) == 3 + servers
 
 
-def test_a_worker_that_raises_ends_the_run_with_its_error(world):
+def test_a_worker_that_raises_ends_the_run_with_its_error():
     with pytest.raises(RankFailed, match="no such sample") as failed:
-        launch(train, 3, Broken("raises"), 9, 0.1, SYNCHRONOUS, world=world, timeout=30)
-    assert 2 in failed.value.errors
+        launch(train, 3, Broken("raises"), 9, 0.1, SYNCHRONOUS)
+    assert list(failed.value.errors) == [2] and "Recv" in str(failed.value)  # and the others' roll call
 
 
 def test_watch_sees_every_update():
