@@ -146,6 +146,7 @@ def assign_buckets(nbytes, limit, first_limit):
     """Return the buckets of a model's gradients, as a list of lists of tensor numbers.
 
     nbytes       list: bytes of the gradient of tensor 0, 1, ... in the order of the forward pass. It may be empty.
+                 It must not be changed.
     limit        bytes that a bucket holds at most
     first_limit  the same for the first bucket: a small one can be sent early
 

@@ -193,9 +193,12 @@ def bucket_limit(nbytes, seconds, P, alpha, beta):
 
 
 def shares(speeds, batch):
-    """A table of when each rank would be through with its first, second, ... sample. The batch are the earliest entries
-    of it, as many as it has samples; and since a rank's entries grow, those it has are its first ones.
+    """In proportion to speed, rounded down: so much each rank can have and be through in the ideal time. For the few
+    that are left, a table of when each rank would be through with one more, two more, ...: they are its earliest
+    entries, and since a rank's entries grow, those it has are its first ones.
     """
-    ends = np.arange(1, batch + 1) / np.array(speeds)[:, None]
-    earliest = np.argsort(ends, axis=None)[:batch]
-    return np.bincount(earliest // batch, minlength=len(speeds)).tolist()
+    given = np.array(speeds) * batch // sum(speeds)
+    left = int(batch - given.sum())
+    ends = (given[:, None] + np.arange(1, left + 1)) / np.array(speeds)[:, None]
+    more = np.argsort(ends, axis=None)[:left] // left
+    return [int(share) for share in given + np.bincount(more, minlength=len(speeds))]

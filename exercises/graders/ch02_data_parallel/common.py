@@ -27,13 +27,20 @@ Slip = tuple[Callable[[Wanted], Sequence[float] | np.ndarray], str]  # (the weig
 
 
 def weighted_sums(
-    wanted: Callable[[Case, Answer], Iterable[Wanted]], legend: str, slips: Sequence[Slip], otherwise: str, nothing: str
+    wanted: Callable[[Case, Answer], Iterable[Wanted]],
+    legend: str,
+    slips: Sequence[Slip],
+    otherwise: str,
+    nothing: str,
+    divided_by_0: str = "Either something was divided by 0, or an array was read into which nothing had been written "
+    "(np.empty).",
 ) -> Check:
     """Results are weighted sums. From a wrong one its weights are found, as sums.py does, and compared with slips.
 
     legend      what the names of the parts mean, such as "g0 is the gradient of rank 0"
     otherwise   the hint for weights that no slip has
     nothing     the hint for what is no weighted sum of the parts at all
+    divided_by_0  the hint for what is not finite
     """
 
     def check(case: Case, answer: Answer) -> Finding | None:
@@ -49,7 +56,7 @@ def weighted_sums(
         if not np.isfinite(each.got).all():
             return Finding(
                 f"{each.where} has {each.got[~np.isfinite(each.got)][0]} in its result.",
-                "Something was divided by 0. Which rank has no samples, and what does your code divide by there?",
+                divided_by_0,
             )
         if (error <= FLOAT32 * size).all():
             return Finding(
@@ -94,12 +101,15 @@ def only_collectives(case: Case, answer: Answer) -> Finding | None:
 
 
 def called(names: Callable[[Case], list[str]], hint: str | Callable[[Case, list[str]], str]) -> Check:
-    """Every rank makes the collective calls names(case), in any order, and no others; hint(case, the calls it made)."""
+    """Every rank makes the collective calls names(case), in any order, and no others; hint(case, the calls it made).
+
+    Where a call that waits is asked for, one that begins and a Wait are as good.
+    """
 
     def check(case: Case, answer: Answer) -> Finding | None:
         for rank in range(case.ranks):
             made = communicated(answer, rank)
-            if made != names(case):
+            if names(case) not in (made, [name.replace("Iallreduce", "Allreduce") for name in made]):
                 times = [f"{name} {checks.count(made.count(name), 'time')}" for name in sorted(set(made))]
                 seen = f"rank {rank} called {', '.join(times) or 'no collective'}."
                 return Finding(seen, hint(case, made) if callable(hint) else hint)

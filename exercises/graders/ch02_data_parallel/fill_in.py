@@ -33,6 +33,28 @@ def counts_of(each):
     return np.array([count for _, count in each.case.arguments])
 
 
+def to_everybody(case, answer):
+    """The sum goes to all ranks."""
+    for rank, calls in enumerate(answer.calls):
+        for name in {"Reduce", "Ireduce"} & set(calls):
+            return Finding(
+                f"rank {rank} called {name}.",
+                f"{name} gives the sum to one rank only, the root. Every rank updates its replica: which call gives it "
+                "to all?",
+            )
+    return None
+
+
+def not_called(case):
+    """The hint for ranks that wait for one which has returned."""
+    if any(count == 0 for _, count in case.arguments):
+        return (
+            "A rank without samples has nothing to add, and all the others still wait for its call. It takes part, "
+            "with zeros."
+        )
+    return "An Allreduce is a call of all ranks, and begins when the last of them has made it. Which rank does not?"
+
+
 average_gradients = Distributed(
     cases=gradients_of_counts((4, 1), (3, 5, 1), (2, 0, 6), (1, 2, 3, 4, 0), (7,), (2, 2)),
     checks=[
@@ -43,6 +65,7 @@ average_gradients = Distributed(
         checks.kept("gradient"),
         checks.own_memory("gradient"),
         only_collectives,
+        to_everybody,
         weighted_sums(
             over_samples,
             "g0 is the gradient of rank 0",
@@ -97,16 +120,15 @@ average_gradients = Distributed(
             "before it is added? And by what is that sum to be divided?",
             nothing="No weights give this from the ranks' gradients. Which entries of `both` are the gradient, and "
             "which one is the count?",
+            divided_by_0="Something was divided by 0, or read from np.empty. Which rank has no samples, and what does "
+            "your code divide by there?",
         ),
         called(
             lambda case: ["Allreduce"],
             "One Allreduce is enough: a single number more in the array costs no latency of its own.",
         ),
     ],
-    endings={
-        "returned already": "A rank without samples has nothing to add, and all the others still wait for its call. It "
-        "takes part, with zeros.",
-    },
+    endings={"returned already": not_called},
     hints=[
         "Take the example: rank 0 has 4 samples and the gradient 1.0 of their mean. What is the gradient of the sum "
         "over these four? What do the two ranks' sums add up to, and how many samples are that?",
@@ -161,6 +183,11 @@ def mistake(order, size, step, batch, parts):
         return f"Nobody has any sample. Where in the order does the batch of step {step} begin, and where does it end?"
     if strangers and sorted(seen) == list(range(step * size, step * size + len(batch))):
         return "Those are places in the order, counted from 0. Which samples stand there?"
+    if strangers and len(batch) < size == sum(sizes) and not dropped:
+        return (
+            f"The last batch has what is left, {checks.count(len(batch), 'sample')}. Here it is filled up with samples "
+            "of other steps, which then come twice in the epoch."
+        )
     if strangers and sum(sizes) > len(batch) and not twice:
         return (
             f"The ranks have {sum(sizes)} samples together, and the batch has {len(batch)}. Share out the batch of a "
@@ -191,6 +218,12 @@ def mistake(order, size, step, batch, parts):
         )
     if dropped:
         return f"Sample {dropped[0]} is in no share. Add the sizes up: are they as many as the batch has?"
+    up = -(-len(batch) // len(parts))
+    if max(sizes) - min(sizes) > 1 and sizes == [len(batch[r * up : (r + 1) * up]) for r in range(len(parts))]:
+        return (
+            f"Each share is rounded up to {up}, until nothing is left: the shares have {', '.join(map(str, sizes))}. "
+            "Their sizes may differ by one at most. How many ranks should have one more than the others?"
+        )
     if max(sizes) - min(sizes) > 1:
         return (
             f"Each sample is there once, and the shares have {', '.join(map(str, sizes))}. All wait for the rank that "
@@ -200,7 +233,7 @@ def mistake(order, size, step, batch, parts):
 
 
 my_share = Exercise(
-    cases=epochs((6, 3, 3), (10, 5, 2), (13, 5, 3), (9, 4, 4), (3, 2, 5), (5, 8, 2), (4, 2, 1)),
+    cases=epochs((6, 3, 3), (10, 5, 2), (13, 5, 3), (9, 4, 4), (10, 5, 4), (3, 2, 5), (5, 8, 2), (4, 2, 1)),
     checks=[lists, whole_epoch],
     endings={"IndexError": "A list's elements are numbered from 0, and a slice may end after its last element."},
     hints=[

@@ -56,8 +56,8 @@ def slower(got, buckets, fewest, nbytes):
         )
     if got == max(nbytes):
         return (
-            "That is the largest tensor's size, which is as good as any other guess. What do alpha and beta say: how "
-            "long does its all-reduce take, and how much of that is latency?"
+            "That is the largest tensor's size. A limit may also have room for several tensors at once, and it depends "
+            "on alpha and beta: how long does such an all-reduce take, and how much of that is latency?"
         )
     if buckets == len(nbytes):
         return (
@@ -68,6 +68,11 @@ def slower(got, buckets, fewest, nbytes):
         return (
             "The best of the powers of two, perhaps; a better limit lies between two of them. At which limits do the "
             "buckets change at all? When one more tensor just fits."
+        )
+    if got not in limits_that_matter(nbytes):
+        return (
+            "A smaller limit makes the same buckets: no tensors fill this one. Does it come from a grid, or from a "
+            "formula? The best limit may lie between two points of a grid, however fine. Where do the buckets change?"
         )
     if buckets > fewest:
         return (
@@ -108,6 +113,13 @@ bucket_limit = Exercise(
             0.5e-9,
         ),
         ([40_000] * 12, [20e-6] * 12, 4, 4e-6, 0.5e-9),
+        (  # one large tensor, an embedding; the best limit, 113,000 to 113,999 bytes, is on no grid over them all
+            [200_000_000, 28_000, 32_000, 14_000, 39_000, 22_000, 26_000, 27_000],
+            [42e-6, 8e-6, 5e-6, 8e-6, 20e-6, 3e-6, 29e-6, 6e-6],
+            8,
+            2e-6,
+            0.5e-9,
+        ),
         some_model(16, 8, 1e-6, 0.4e-9),
         some_model(20, 4, 3e-6, 0.2e-9),
         ([500] * 6, [1e-6] * 6, 16, 20e-6, 1e-11),  # latency is nearly everything
@@ -177,8 +189,8 @@ def earliest_end(case, answer):
         return None
     last = ends.index(max(ends))
     return Finding(
-        f"with {short(got)} rank {last} is through last, after {max(ends):.4g} s ({got[last]} samples at "
-        f"{speeds[last]:g} a second); {least:.4g} s are possible.",
+        f"with {short(got)} rank {last} is through last, after {max(ends):.4g} s "
+        f"({checks.count(got[last], 'sample')} at {speeds[last]:g} a second); {least:.4g} s are possible.",
         later(speeds, batch, got),
     )
 
@@ -210,15 +222,39 @@ def later(speeds, batch, got):
         )
     if got[speeds.index(min(speeds))] == max(got):
         return "A slow rank has more samples than a quicker one. Speed is samples per second, not seconds per sample."
+    least = least_seconds(speeds, batch)
+    idle = [rank for rank, speed in enumerate(speeds) if got[rank] and 1 / speed > least * (1 + checks.Close)]
+    if idle:
+        return (
+            f"Rank {idle[0]} is so slow that a single sample takes it {1 / speeds[idle[0]]:.4g} s. It is free, and yet "
+            "should not have one: do you ask who is through with what it has, or who would be through with one more?"
+        )
     return (
-        "Think of the samples as given away one by one. Each should go to the rank that would be through with it "
-        "first: at (share + 1) / speed."
+        "Think of the samples as given away one by one. Which rank should have the next one? The time that counts is "
+        "when that sample is done."
+    )
+
+
+def too_slow(case):
+    """The hint for an answer that takes too long."""
+    ((speeds, _),) = case.arguments
+    if len(speeds) < MANY:
+        return (
+            "There are too many ways to share a batch to try them all. Give the samples away one by one: to whom goes "
+            "the next?"
+        )
+    return (
+        "With so many ranks and samples it takes too long to look at every rank for every sample. What hands out the "
+        "least of many numbers without looking at them all? Or: how many samples can be given away at once, before "
+        "one has to think?"
     )
 
 
 def some_speeds(P, batch):
     return lambda rng: (rng.integers(10, 100, P).astype(float).tolist(), batch + int(rng.integers(9)))
 
+
+MANY = 1000  # ranks, as many as the docstring promises at most
 
 shares = Exercise(
     cases=inputs.calls(
@@ -233,13 +269,11 @@ shares = Exercise(
         ([3.0, 1.0, 2.0], 6),
         ([7.0, 2.0, 9.0], 1),
         some_speeds(50, 1_500),
+        some_speeds(MANY, 60_000),
         names="speeds batch",
     ),
     checks=[earliest_end],
-    endings={
-        "cpu": "There are too many ways to share a batch to try them all. Give the samples away one by one: to whom "
-        "goes the next?",
-    },
+    endings={"cpu": too_slow, "memory": too_slow},
     hints=[
         "If samples could be cut, each rank would have batch * speed / (sum of speeds), and all would end at the same "
         "time. Round these down: how many samples are left over, at most?",

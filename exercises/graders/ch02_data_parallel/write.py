@@ -51,8 +51,17 @@ OTHER_BUCKETS = [  # what somebody may make of (nbytes, limit, first_limit), and
         "All tensors are in one bucket. It is full when the backward pass is over, so nothing overlaps with it.",
     ),
     (
+        lambda n, limit, first: buckets_of(n, limit, limit if n[-1] > first else first),
+        "The first tensor is larger than `first_limit`, so it has the first bucket for itself; here others were put "
+        "beside it, up to `limit`. When does `limit` begin to hold?",
+    ),
+    (
         lambda n, limit, first: buckets_of(n, limit, limit),
         "The first bucket was filled up to `limit`. It has a limit of its own.",
+    ),
+    (
+        lambda n, limit, first: [[len(n) - 1 - i for i in bucket] for bucket in buckets_of(n, limit, first)],
+        "The right tensors together, counted from the end: tensor 0 is the first one of the forward pass, nbytes[0].",
     ),
     (
         lambda n, limit, first: buckets_of(n, first, first),
@@ -74,6 +83,11 @@ def filled(case, answer):
     """The right buckets."""
     ((nbytes, limit, first_limit),), (got,) = case.arguments, answer.results
     want = buckets_of(nbytes, limit, first_limit)
+    if answer.arguments[0][0] != nbytes:
+        return Finding(
+            "nbytes is another list after the call.",
+            "The caller still needs nbytes as it was: .reverse(), .pop() and .sort() change the list itself.",
+        )
     if got == want:
         return None
     if not isinstance(got, list) or not all(isinstance(bucket, list) for bucket in got):
@@ -100,8 +114,9 @@ def filled(case, answer):
     otherwise = "Go from the last tensor to the first, with the bytes of the current bucket: does this one fit?"
     if tensors != sorted(tensors, reverse=True):
         otherwise = (
-            "There is room in a bucket that is closed already, but a tensor which is ready later would hold it up. "
-            "Each tensor goes into the current bucket, or begins the next one."
+            "The gradients are ready from the last tensor to the first, and do not stand in this order. Has one been "
+            "put into a bucket that was closed already, because there was room, or has a large one overtaken the "
+            "bucket that was being filled? Each goes into the current bucket, or begins the next one."
         )
     return Finding(seen, next(hints, otherwise))
 
@@ -115,6 +130,7 @@ assign_buckets = Exercise(
         ([40, 10, 30, 15, 5], 60, 20),
         ([70, 25, 30, 20, 15, 10, 40, 15, 20], 60, 30),
         ([10, 90, 20, 20, 80], 50, 30),  # two larger than the limit, one of them first
+        ([10, 20, 15, 40], 60, 30),  # the first one is larger than first_limit only
         ([30, 30, 10, 20, 30, 20], 50, 50),
         some_tensors(12),
         some_tensors(25),
@@ -177,6 +193,12 @@ def one_for_each_tensor(case, answer):
         if not isinstance(got, list):
             kind = "None" if got is None else f"a {type(got).__name__}"
             return Finding(f"rank {rank} returned {kind}.", "Return a list: entry i is the sum for tensor i.")
+        if len(got) != len(want):
+            return Finding(
+                f"rank {rank} returned {checks.count(len(got), 'entry') if len(got) == 1 else f'{len(got)} entries'}; "
+                f"there are {checks.count(len(want), 'tensor')}.",
+                "Entry i is the sum for tensor i: as many arrays as there are tensors, and not one for each bucket.",
+            )
         sizes = [array.size if isinstance(array, np.ndarray) and array.ndim == 1 else None for array in got]
         if sizes != want:
             return Finding(
@@ -261,7 +283,10 @@ def calls_of_buckets(case, made):
     return f"{checks.count(len(buckets), 'bucket')}, each sent once, when it is full."
 
 
-OWN = "That is its own gradient: nothing of the others is in it. Is the array that is returned the one that was summed?"
+OWN = (
+    "That is its own gradient: nothing of the others is in it. Is the array that is returned the one that was summed, "
+    "and was it read after the wait?"
+)
 
 
 def nothing_else(case, answer):
@@ -305,9 +330,13 @@ backward_with_overlap = Distributed(
             "array read before the all-reduce was through?",
         ),
         nothing_else,
-        checks.no_later_than(overlapped, "with overlap, and a little to spare, it", held_up),
+        checks.no_later_than(overlapped, "and with overlap, a little to spare included, it", held_up),
     ],
     endings={
+        "RequestsLeft": "Iallreduce only begins; before the sums are read, wait: mpi.waitall(requests), with the "
+        "requests of all buckets. To have waited for the last one says nothing of those before it.",
+        "BufferChanged": "Iallreduce only begins. Until its request has been waited for, the array belongs to MPI: "
+        "neither add to it nor fill it anew. Each bucket needs an array of its own.",
         "KeyError": "Is every gradient of the bucket there already? The hook is called for one after the other.",
         "required positional argument": "backward takes two arguments, backward(comm, hook), and so does your hook: "
         "hook(i, gradient).",
@@ -366,6 +395,11 @@ def samples_of_owner(each):
     return np.array([sum(counts) for _, counts, _ in each.case.arguments])[owners(each)]
 
 
+def batches_of_owner(each):
+    """For each micro-batch, how many its rank has."""
+    return np.array([len(counts) for _, counts, _ in each.case.arguments])[owners(each)]
+
+
 def alone(each):
     """1 for the micro-batches of the rank, 0 for the others'."""
     return (owners(each) == each.rank).astype(float)
@@ -386,9 +420,25 @@ def calls_of_accumulation(case, made):
             f"One for each micro-batch: {most} times the bytes, for a sum that only counts in the end. Add up what is "
             "on the rank first. (DDP does the same to whoever forgets no_sync.)"
         )
+    if made in (["Reduce"], ["Ireduce"]):
+        return "Reduce gives the sum to one rank only, the root. Every rank needs it."
     if len(made) == 2:
         return "Two calls are two latencies. The number of samples can travel in the same array as the gradient."
     return "One Allreduce, when all micro-batches have been added up."
+
+
+def one_gradient(case, answer):
+    """All ranks together send one gradient's ring all-reduce, with some numbers for each rank beside it."""
+    sent = sum(nbytes for messages in answer.sent for _, nbytes in messages)
+    most = 2 * (case.ranks - 1) * (case.arguments[0][2] + 2 * case.ranks) * 8
+    if sent <= most or answer.seconds is None:
+        return None
+    return Finding(
+        f"all ranks together sent {checks.count(sent, 'byte')}; one gradient and the number of samples take "
+        f"{2 * (case.ranks - 1) * (case.arguments[0][2] + 1) * 8:,}.",
+        "The micro-batches travel one by one, in one large array. Nobody needs them apart: what can a rank add up "
+        "before it sends anything?",
+    )
 
 
 accumulate = Distributed(
@@ -427,6 +477,21 @@ accumulate = Distributed(
                     "different numbers of samples, too.",
                 ),
                 (
+                    lambda each: 1 / np.full(len(samples(each.case)), samples(each.case).sum()),
+                    "You divide by the number of all samples, but what was added up are means: each stands for so many "
+                    "samples of its micro-batch.",
+                ),
+                (
+                    lambda each: samples_of_owner(each) / batches_of_owner(each) / samples(each.case).sum(),
+                    "Between the ranks the weights are right. But on a rank each micro-batch counts the same, whatever "
+                    "number of samples it has.",
+                ),
+                (
+                    lambda each: samples(each.case) / len(samples(each.case)),
+                    "Each micro-batch is weighted by its samples, as it should be; and then divided is by the number "
+                    "of micro-batches. Over how many samples is the mean?",
+                ),
+                (
                     lambda each: samples(each.case),
                     "The weights are right; the sum must be divided by the number of all samples.",
                 ),
@@ -454,10 +519,13 @@ accumulate = Distributed(
             nothing="No weights give this from the gradients. Does the array begin with zeros? And which "
             "of its entries are gradient?",
         ),
+        one_gradient,
     ],
     endings={
         "returned already": "The ranks have different numbers of micro-batches, so a call for each is made more often "
         "by one rank than by another, and the first waits for ever. What can all ranks call equally often?",
+        "CollectiveMismatch": "At the same call the ranks have arrays of different lengths. Has one no micro-batch "
+        "from which to take the length (size tells it), or does one make more calls than another?",
         "need at least one array": "A rank may have no micro-batches at all. It still takes part in the Allreduce: "
         "with what?",
         **dict.fromkeys(
@@ -496,7 +564,8 @@ def two_arrays(case, answer):
     """Each rank returns two arrays with an element for each feature."""
     k = case.arguments[0][0].shape[1]
     for rank, got in enumerate(answer.results):
-        if not isinstance(got, tuple | list) or len(got) != 2:
+        matrix = isinstance(got, np.ndarray) and got.ndim == 2
+        if not (isinstance(got, tuple | list) or matrix) or len(got) != 2:
             return Finding(f"rank {rank} returned {_what(got)}.", "Return two arrays: `return mean, variance`.")
         shapes = [np.shape(array) for array in got]
         if shapes != [(k,)] * 2:
@@ -508,6 +577,8 @@ def two_arrays(case, answer):
 
 
 def _what(got):
+    if isinstance(got, np.ndarray):
+        return f"one array of shape {got.shape}"
     return "None" if got is None else f"a {type(got).__name__}"
 
 
