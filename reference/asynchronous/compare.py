@@ -65,6 +65,7 @@ def _served(comm, s: Setting, watch: Watch, policy: Policy, share: bool = True) 
 
 
 def _local(comm, s: Setting, watch: Watch, outer: Outer = AVERAGE, post: int = 0) -> None:
+    post = min(post, s.steps)
     phases = local_sgd.periodic(s.steps - post, s.period)
     local_sgd.train(comm, s.objective, phases, s.rate, outer=outer, synchronous=post, watch=watch)
 

@@ -121,9 +121,10 @@ def shared_vector(comm, d: int) -> tuple:
 
 
 def lost_updates(comm, additions: int, elements: int = 1, seconds: float = 0.0) -> int:
-    """How many additions of 1, done by all ranks as a load and a store of whole vectors, are lost.
+    """How many additions of 1 are lost if every rank loads a number, takes its time, and stores that number plus 1.
 
-    Each rank adds to the `elements` numbers of a shared vector, one after the other, `additions` times.
+    Each rank adds to the `elements` numbers of a shared vector, one after the other, `additions` times in all. The
+    loads and stores of `seconds` (0: as they come) apart are what `w[i] += 1` is, in slow motion.
     """
     window, w = shared_vector(comm, elements)
     for number in range(additions):

@@ -15,6 +15,7 @@ Limits    Within a phase the ranks drift apart. If their data differ, each drift
           state is noisier, too. "The same rate of convergence" holds for data that are alike, and H that is bounded.
 Momentum  Averaging speaks of the weights only; what becomes of each rank's momentum must be said. `buffers`:
             keep      each keeps its own; no bytes. For H = 1 that is synchronous SGD with momentum, since all is linear
+                      (and the ranks count alike)
             reset     begin each phase at rest; for H = 1 that throws momentum away altogether
             average   average them, too: twice the bytes
 Outer     What is done with the average. With theta the weights before the phase, p = (theta - average) / eta is a
@@ -102,10 +103,8 @@ def train(
     Returns the weights w [d], the same bits on all ranks. Raises ValueError on every rank for impossible arguments,
     also if the ranks' phases differ.
     """
-    phases, problem = list(phases), trouble(synchronous, rate)
-    if buffers not in BUFFERS or min(phases, default=1) < 1:
-        problem = f"phases have 1 step or more, and buffers is one of {BUFFERS}, got {phases} and {buffers!r}"
-    agree(comm, problem, phases, rate, momentum, buffers, outer, synchronous)
+    phases = list(phases)
+    agree(comm, _refused(phases, rate, buffers, synchronous), phases, rate, momentum, buffers, outer, synchronous)
     w, watch = objective.start(), watch or (lambda w: None)
     v, u = torch.zeros_like(w), torch.zeros_like(w)
     for step in range(synchronous):
@@ -121,9 +120,12 @@ def train(
                 descend(w, v, g / count, rate, momentum)
             samples += count
         first += length
-        average, *averaged_v = weighted_mean(comm, [w, v] if buffers == "average" else [w], samples)
-        w = outer.step(theta, average, u, rate)
-        v = {"keep": v, "reset": torch.zeros_like(v), "average": averaged_v and averaged_v[0]}[buffers]
+        mean = weighted_mean(comm, [w, v] if buffers == "average" else [w], samples)
+        w = outer.step(theta, mean[0], u, rate)
+        if buffers == "average":
+            v = mean[1]
+        elif buffers == "reset":
+            v.zero_()
         watch(w)
     return w
 
@@ -139,3 +141,9 @@ def weighted_mean(comm, vectors: list[Tensor], weight: int) -> list[Tensor]:
     joined = torch.cat([*vectors, vectors[0].new_ones(1)]) * weight
     allreduce(comm, joined, algorithm="ring")
     return list((joined[:-1] / joined[-1]).chunk(len(vectors)))
+
+
+def _refused(phases: list[int], rate: float, buffers: str, synchronous: int) -> str | None:
+    if buffers not in BUFFERS or min(phases, default=1) < 1:
+        return f"phases have 1 step or more, and buffers is one of {BUFFERS}, got {phases} and {buffers!r}"
+    return trouble(synchronous, rate)

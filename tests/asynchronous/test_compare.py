@@ -8,12 +8,12 @@ from reference.asynchronous.compare import METHODS, Seen, Setting, contest, step
 from reference.models import MLP, Objective, digits
 from reference.worlds import RankFailed, Slow, launch, networks
 
-WORKERS, TARGET = 4, 1.2
+WORKERS, TARGET = 4, 1.5
 OBJECTIVE = Objective(MLP((64, 16, 10)), digits(train=False), 64)  # 360 samples: quick to look at
 NETWORK = networks.uniform(1e-4, 1e-7)
 
 
-def race(name, factor=4.0, jitter=False, steps=80):
+def race(name, factor=4.0, jitter=False, steps=48):
     setting = Setting(OBJECTIVE, steps, 0.5, 1e-2, jitter, period=4, post=4)
     run = launch(contest, WORKERS + 1, name, setting, network=NETWORK, faults=[Slow(WORKERS, factor)])
     return next(filter(None, run.results)), run

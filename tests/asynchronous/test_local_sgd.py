@@ -116,9 +116,9 @@ class Parabolas:
 
 def test_data_that_are_not_alike_limit_the_phase():
     """Two ranks: 0.909 is right, found with H = 1; with ever longer phases 5, the mean of the two minima (E3-11)."""
-    found = {H: trained(2, [H] * (400 // H), 0.5, Parabolas()).item() for H in (1, 4, 16, 100)}
+    found = {H: trained(2, [H] * (200 // H), 0.5, Parabolas()).item() for H in (1, 4, 100)}
     assert found[1] == pytest.approx(10 / 11, rel=1e-3) and found[100] == pytest.approx(5, abs=0.05)
-    assert found[1] < found[4] < found[16] < found[100]
+    assert found[1] < found[4] < found[100]
 
 
 def test_data_that_are_alike_do_not():

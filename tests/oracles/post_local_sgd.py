@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import nn
-from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
-from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
-from torch.distributed.optim import PostLocalSGDOptimizer
-from torch.nn.parallel import DistributedDataParallel
 
 from reference.models import MLP, batch, digits
 
@@ -20,6 +16,11 @@ SYNCHRONOUS, PERIOD, PHASES = 3, 4, 2
 @oracle
 def post_local_sgd(rank: int, ranks: int) -> torch.Tensor:
     """The weights after the synchronous steps and the phases, as one vector."""
+    from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
+    from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+    from torch.distributed.optim import PostLocalSGDOptimizer
+    from torch.nn.parallel import DistributedDataParallel
+
     model = MLP(seed=0)
     state = PostLocalSGDState(None, None, SYNCHRONOUS, post_local_gradient_allreduce=False)
     ddp = DistributedDataParallel(model)
