@@ -91,8 +91,9 @@ def test_divided_by_1_plus_omega_random_k_is_the_choice_of_k_elements_as_they_ar
 @each(ALL)
 def test_what_cannot_be_encoded_is_refused(codec):
     rng = generator(1)
-    with pytest.raises(ValueError, match=r"2 of 3 elements are NaN or infinite"):
-        codec.encode(torch.tensor([1.0, float("nan"), -float("inf")]), rng)
+    for bad in ("nan", "inf", "-inf"):
+        with pytest.raises(ValueError, match="1 of 2 elements are NaN or infinite"):
+            codec.encode(torch.tensor([1.0, float(bad)]), rng)
     with pytest.raises(TypeError, match=r"float32, not torch.float64: call x.float\(\)"):
         codec.encode(torch.ones(3, dtype=torch.float64), rng)
     for wrong in (torch.ones(2, 3), torch.ones(0)):

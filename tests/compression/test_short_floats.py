@@ -30,6 +30,8 @@ def test_fp16_loses_what_is_tiny_and_a_scale_of_the_chunk_keeps_it():
     assert roundtrip(fp16(), x).count_nonzero() == 0
     assert torch.allclose(roundtrip(scaled_fp16(), x), x, rtol=2**-10, atol=0)
     assert torch.allclose(roundtrip(scaled_fp16(), 1e38 * X[:10]), 1e38 * X[:10], rtol=2**-10)
+    outlier = torch.cat([torch.full((256,), 1e30), x[:256]])
+    assert torch.allclose(roundtrip(scaled_fp16(chunk=256), outlier), outlier, rtol=2**-10, atol=0)
     assert fp16().nbytes(1000) == bf16().nbytes(1000) == 2000 and scaled_fp16(chunk=256).nbytes(1000) == 2016
 
 
