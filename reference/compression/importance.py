@@ -1,7 +1,7 @@
 """Importance sampling: large elements with a high probability, small ones with a low one, and right on average.
 
 Paper     Wangni et al., "Gradient Sparsification for Communication-Efficient Distributed Optimization" (2018).
-Idea      Element i is sent with probability P_i, as g_i / P_i: on average P_i g_i / P_i = g_i, whatever P_i > 0 is. Sent
+Idea      Element i is sent with probability P_i > 0, as g_i / P_i: on average P_i g_i / P_i = g_i, for any P. Sent
           as g_i it would be P_i g_i: biased, and most where g_i is small.
 Which P   The variance is sum of g_i^2 (1 / P_i - 1). For a given expected number sent, the sum of P_i, it is least for
           P_i = min(1, c |g_i|): set its derivative to 0, with a Lagrange multiplier. Here c = k / ||g||_1.
