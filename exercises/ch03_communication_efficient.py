@@ -8,8 +8,8 @@ not, each stands alone. Roughly: 1 predict (5 minutes each), 2 fill in (10), 3 w
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Allreduce(mpi.IN_PLACE, x)` replaces the array x by the sum of all ranks' x.
 `comm.Allgather(x, table)` fills the array `table`, of P rows like x, with the x of every rank: row r is that of rank r.
-`comm.Sendrecv`, `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays between two ranks, as in mpi4py. A
-message of n bytes takes alpha + n beta seconds.
+`comm.Sendrecv`, `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays between two ranks, as in mpi4py;
+`mpi.waitall(requests)` waits for what Isend and Irecv have begun. A message of n bytes takes alpha + n beta seconds.
 """
 
 import bisect
@@ -85,7 +85,7 @@ def who_is_unbiased():
 def how_late(seconds, updates):
     """Return how late the first `updates` gradients of an asynchronous training are: a list of whole numbers.
 
-    seconds   list: seconds that worker 0, 1, ... takes for a gradient, always the same
+    seconds   list: seconds that worker 0, 1, ... takes for a gradient, always the same; not always whole numbers
     updates   how many
 
     At time 0 every worker reads the weights. When its gradient is computed it pushes it, which updates the weights at
@@ -157,8 +157,9 @@ def top_k_sum(comm, g, e, k):
     error   new float32 array of d numbers: what this rank has not sent of g + e
 
     Every rank sends its k values in 32 bits and their indices in 32 bits to all the others, by comm.Allgather, which is
-    called once or twice. (An array seen as another type, `.view(np.int32)`, keeps its bits.) Then each adds up what has
-    come. Two ranks may well have sent numbers for the same place.
+    called once or twice. An index is an integer, as a float32 has no room for those above 2^24; but an array seen as
+    another type, `.view(np.float32)`, keeps its bits. Then each adds up what has come. Two ranks may well have sent
+    numbers for the same place.
 
     Example on 2 ranks, with k = 1 and e = 0: g is [3, 1] on rank 0 and [2, -1] on rank 1. The total is [5, 0]; the
     errors are [0, 1] and [0, -1].
@@ -184,12 +185,12 @@ def one_bit_sum(comm, g, u):
 
 
 def local_sgd(comm, w, gradient, steps, period, rate):
-    """Return the weights after so many steps of local SGD, the same on every rank.
+    """Return the weights after so many steps of local SGD, in a new array, the same on every rank.
 
     w         one-dimensional float64 array of d weights, the same on every rank. It must not be changed.
     gradient  a function: gradient(w, step) is this rank's gradient, a new array of d numbers, at its weights w in step
               0, 1, ..., steps - 1. Each rank has other samples, and as many as the others.
-    steps     any number, also 0
+    steps     of each rank, in all; any number, also 0
     period    steps between two averages, at least 1
     rate      learning rate
 
@@ -205,7 +206,7 @@ def gossip_step(comm, x, partner):
 
     x        one-dimensional float64 array of the same length on every rank. It must not be changed.
     partner  the rank to average with, whose partner is this rank; None for a rank that has no partner in this step
-    returns  new float64 array; a copy of x if there is no partner
+    returns  new float64 array, the same on both to the last bit; a copy of x if there is no partner
 
     Both partners do the same, so that the mean over all ranks stays what it was. One message each way. It must not
     hang, however long x is, and pairs must not wait for other pairs. No collective calls: most ranks are busy with
@@ -303,7 +304,7 @@ def delay_compensated(w, gradient, reads, rate, strength):
 def how_many_to_send(d, P, alpha, beta, codec, window):
     """Return k: of how many numbers a gradient of d numbers should be sent, given what was measured. 0 means all.
 
-    d        numbers of 32 bits in the gradient, up to a billion
+    d        numbers of 32 bits in the gradient, at least 2, up to a billion
     P        ranks, at least 2
     alpha    seconds that a message costs, whatever its size
     beta     seconds for each of its bytes

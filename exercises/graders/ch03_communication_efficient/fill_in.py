@@ -10,14 +10,17 @@ from .common import alike, result
 def numbers(rng):
     """Cases of stochastic_round."""
     for n, what, x in (
-        (40, "positive numbers", rng.uniform(0, 9, 40)),
+        (40, "positive numbers", np.append(0.25, rng.uniform(0, 9, 39))),
         (40, "numbers of both signs", rng.uniform(-9, 9, 40)),
         (11, "whole numbers", np.arange(-5.0, 6.0)),
         (20, "small numbers", rng.uniform(-0.4, 0.4, 20)),
         (6, "whole numbers, u = 0", np.arange(-3.0, 3.0)),
         (0, "no numbers", np.empty(0)),
     ):
-        yield Case(what, ((x, np.zeros(n) if "u = 0" in what else rng.uniform(0, 1, n)),))
+        u = np.zeros(n) if "u = 0" in what else rng.uniform(0, 1, n)
+        if what == "positive numbers":
+            u[0] = 0.5  # is below neither 0.25 nor 0.5: all is not rounded up
+        yield Case(what, ((x, u),))
 
 
 def rounded(low=np.floor, above=lambda x, u: u < x - np.floor(x)):
@@ -87,6 +90,41 @@ stochastic_round = Exercise(
                         lambda x, u: u < np.modf(x)[0],
                     )
                 ],
+                *[
+                    (
+                        rounded(np.floor, above),
+                        "Positive numbers are right. Behind the point of -2.25 stands its distance from -2. How "
+                        "far is it from the whole number below?",
+                    )
+                    for above in (
+                        lambda x, u: u < np.abs(x) % 1,
+                        lambda x, u: u < np.modf(x)[0],
+                    )
+                ],
+                (
+                    lambda case, rank: (
+                        np.sign(case.arguments[0][0])
+                        * rounded(np.floor, lambda x, u: u < x % 1)(
+                            Case("", ((np.abs(case.arguments[0][0]), case.arguments[0][1]),)), rank
+                        )
+                    ),
+                    "The mean is right. But with its sign set aside a negative number goes away from 0 "
+                    "where u is small. The docstring goes up there, so that results can be compared.",
+                ),
+                (
+                    rounded(np.floor, lambda x, u: u < 0.5),
+                    "Every number goes up with probability 1/2, whatever stands behind its point. How often should "
+                    "2.25 go up, and how often 2.75?",
+                ),
+                (
+                    rounded(np.round, lambda x, u: u < x - np.round(x)),
+                    "low is the nearest whole number here. What is nearer to the one above never goes down, so the "
+                    "mean is too large.",
+                ),
+                (
+                    rounded(np.ceil, lambda x, u: u < x - np.ceil(x)),
+                    "It begins from the whole number above, and x minus that is never positive: all is rounded up.",
+                ),
                 (
                     rounded(np.floor, lambda x, u: u < x),
                     "u is compared with x itself. With which part of it should it be?",
@@ -188,8 +226,14 @@ def conserved(case, answer):
     """The right numbers are sent in each step, and the right ones are left."""
     ((gradients, k),), (got,) = case.arguments, answer.results
     d, number = gradients[0].size, len(gradients)
-    if not isinstance(got, tuple | list) or len(got) != 2 or not isinstance(got[0], list) or len(got[0]) != number:
-        return Finding("it did not return (sent, e).", f"sent is a list of {number}, an array for each step.")
+    if not isinstance(got, tuple | list) or len(got) != 2:
+        return Finding("it did not return (sent, e).", "Return two things: a list of arrays, and an array.")
+    if isinstance(got[0], np.ndarray) and got[0].ndim == 2:
+        got = (list(got[0]), got[1])
+    if not isinstance(got[0], list) or len(got[0]) != number:
+        return Finding(
+            f"sent is no list of {checks.count(number, 'array')}.", "It has an array of d numbers for each step."
+        )
     together = [*got[0], got[1]]
     if not all(isinstance(each, np.ndarray) and each.shape == (d,) for each in together):
         return Finding(f"not all of sent and e are arrays of {d} numbers.", checks.SHAPE)

@@ -3,6 +3,8 @@ are."""
 
 import math
 
+import numpy as np
+
 from exercises.grading import Exercise, Finding, checks, choices, inputs
 
 
@@ -101,6 +103,32 @@ compression_speedup = Exercise(
                     "rank contributes `wire` bytes of its own, and all of them go everywhere.",
                 ),
                 (
+                    lambda P, n, w, b, c, d: dense(P, n, b) / (c + (P - 1) * w / b + P * d),
+                    "Decompressing is charged for each rank's gradient. `decompress` is for all of them together.",
+                ),
+                (
+                    lambda P, n, w, b, c, d: dense(P, n, b) / (c + 2 * (P - 1) * w / b + d),
+                    "The all-gather is charged twice. The 2 of an all-reduce is a reduce-scatter and an all-gather: "
+                    "which of them do the compressed gradients make?",
+                ),
+                (
+                    lambda P, n, w, b, c, d: P * speedup(P, n, w, b, c, d),
+                    "Uncompressed you let the whole gradient travel in each of the 2 (P - 1) steps of the ring. How "
+                    "much of it does a step move?",
+                ),
+                (
+                    lambda P, n, w, b, c, d: dense(P, n, b) / max(c + d, (P - 1) * w / b),
+                    "That hides the codec behind the communication, or the other way round. A rank compresses before "
+                    "it sends, and decompresses when all has come: the times add up.",
+                ),
+                *[
+                    (
+                        lambda P, n, w, b, c, d, digits=digits: round(speedup(P, n, w, b, c, d), digits),
+                        "Right but for rounding: return it as it is computed.",
+                    )
+                    for digits in (1, 2, 3, 4)
+                ],
+                (
                     lambda P, n, w, b, c, d: dense(P, n, b) - (c + (P - 1) * w / b + d),
                     "Those are the seconds that it saves. How many times quicker it is, is a quotient.",
                 ),
@@ -165,6 +193,14 @@ top_k_bytes = Exercise(
                 ),
                 (lambda d, k: 12 * k, "That is with indices of 64 bits each. Indices up to d - 1 need fewer."),
                 (
+                    lambda d, k: 4 * k + in_bytes(k * max(1, index_bits(d))),
+                    "With d = 1 there is one place only, and nothing to say about it: how many bits has an index?",
+                ),
+                (
+                    lambda d, k: 4 * k + math.ceil(k * math.log2(d) / 8),
+                    "The logarithm was not rounded: no index has parts of a bit, if all have the same number of them.",
+                ),
+                (
                     lambda d, k: 4 * k + in_bytes(d),
                     "That is a bitmap, with a bit for each of the d numbers. Asked for are k indices.",
                 ),
@@ -194,10 +230,6 @@ top_k_bytes = Exercise(
                 (
                     lambda d, k: 4 * k + in_bytes(k * d.bit_length()),
                     "A bit too many for each index: the indices run from 0 to d - 1, and d itself is none of them.",
-                ),
-                (
-                    lambda d, k: 4 * k + in_bytes(k * max(1, index_bits(d))),
-                    "With d = 1 there is one place only, and nothing to say about it: how many bits has an index?",
                 ),
                 (lambda d, k: 32 * k + k * index_bits(d), "Bytes, please, not bits."),
                 (lambda d, k: 4 * d, "That is the whole gradient. Of it k numbers are sent."),
@@ -324,15 +356,17 @@ who_is_unbiased = Exercise(
 def delays(seconds, updates, **options):
     """How late each gradient is; or what somebody gets who counts differently."""
     after, counts_own, first = options.get("after", False), options.get("own", 0), options.get("last_first", False)
+    before_own, together = options.get("before_own", False), options.get("together", False)
     time, version, late = list(seconds), [0] * len(seconds), []
     while len(late) < updates:
         now = min(time)
         pushing = [worker for worker, when in enumerate(time) if when == now]
+        before = len(late)
         for worker in pushing[::-1] if first else pushing:
-            late.append(len(late) - version[worker] + counts_own)
-            version[worker] = len(late)
+            late.append((before if together else len(late)) - version[worker] + counts_own)
+            version[worker] = len(late) - before_own
             time[worker] += seconds[worker]
-        if after:
+        if after or together:
             for worker in pushing:
                 version[worker] = len(late)
     return late[:updates]
@@ -342,6 +376,15 @@ OTHER_DELAYS = [
     (
         lambda seconds, updates: delays(seconds, updates, own=1),
         "One too many each: a gradient's own update is none of those that made it late.",
+    ),
+    (
+        lambda seconds, updates: delays(seconds, updates, before_own=True),
+        "A worker reads after its own update, not before it: that update is in the weights that it reads.",
+    ),
+    (
+        lambda seconds, updates: delays(seconds, updates, together=True),
+        "Workers that push at the same time do so one after the other: the second one's gradient is late by the first "
+        "one's update.",
     ),
     (
         lambda seconds, updates: delays(seconds, updates, after=True),
@@ -373,6 +416,7 @@ def right_delays(case, answer):
     """The right delays, one for each update."""
     ((seconds, updates),), (got,) = case.arguments, answer.results
     want = delays(seconds, updates)
+    got = got.tolist() if isinstance(got, np.ndarray) else list(got) if isinstance(got, tuple) else got
     if got == want:
         return None
     if not isinstance(got, list) or not all(type(late) is int for late in got):
@@ -384,13 +428,18 @@ def right_delays(case, answer):
         )
     first = next(t for t in range(updates) if got[t] != want[t])
     hints = (hint for other, hint in OTHER_DELAYS if got == other(seconds, updates))
+    otherwise = (
+        "How many updates had the weights had when this worker read them, and how many have they had when its gradient "
+        "arrives? Both are numbers of one counter."
+    )
+    if any(each % 1 for each in seconds):
+        otherwise = (
+            "Not all seconds are whole here. If whole ones were right: does your clock go from second to second? "
+            "Between two pushes nothing happens, so it may go from push to push."
+        )
     return Finding(
         f"gradient {first} (the first is 0) is {want[first]} late, not {got[first]}; you returned {got!r:.100}.",
-        next(
-            hints,
-            "How many updates had the weights had when this worker read them, and how many have they had when its "
-            "gradient arrives? Both are numbers of one counter.",
-        ),
+        next(hints, otherwise),
     )
 
 
@@ -403,6 +452,8 @@ how_late = Exercise(
         lambda rng: (rng.integers(2, 9, 4).tolist(), 25),
         lambda rng: (rng.integers(3, 20, 6).tolist(), 30),
         ([5], 4),
+        ([0.5, 1.25, 0.75], 15),
+        lambda rng: ((rng.integers(3, 20, 3) / 8).tolist(), 20),
         ([2, 3], 0),
         names="seconds updates",
     ),

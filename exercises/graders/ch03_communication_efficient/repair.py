@@ -26,7 +26,7 @@ def phases_of(*rows):
     return cases
 
 
-def slow(case, uphill=False, summed=False, momentum=True, by_rate=True, damped=False, nesterov=False, restart=False):
+def slow(case, uphill=False, summed=False, momentum=True, by_rate=True, nesterov=False, **other):
     """The weights after SlowMo, or after somebody's version of it."""
     w, _, phases, period, rate, alpha, beta = case.arguments[0]
     u = np.zeros_like(w)
@@ -37,9 +37,9 @@ def slow(case, uphill=False, summed=False, momentum=True, by_rate=True, damped=F
             for step in range(phase * period, (phase + 1) * period):
                 local = local - rate * gradient(local, step)
             ways.append(local - w)
-        p = -np.sum(ways, axis=0) / (1 if summed else case.ranks) / rate
-        u = beta * u * momentum * (not restart) + (1 - beta if damped else 1) * p
-        step = p + beta * u if nesterov else u
+        p = -np.sum(ways, axis=0) / (1 if summed else case.ranks) / (1 if other.get("not_over_rate") else rate)
+        before, u = u, beta * u * momentum + other.get("part", 1) * p
+        step = p + beta * u if nesterov else before if other.get("one_late") else u
         w = w - (-1 if uphill else 1) * alpha * (rate if by_rate else 1) * step
     return w
 
@@ -62,8 +62,8 @@ def unrepaired():
 
 slow_momentum = Distributed(
     cases=phases_of(
-        (2, 5, 3, 2, 1.0, 0.5),
-        (3, 4, 4, 3, 0.75, 0.25),
+        (2, 5, 3, 3, 1.0, 0.625),
+        (3, 4, 4, 2, 0.75, 0.25),
         (2, 4, 2, 2, 1.0, 0.0),
         (1, 4, 3, 2, 0.5, 0.5),
         (4, 3, 3, 1, 1.0, 0.75),
@@ -97,7 +97,25 @@ slow_momentum = Distributed(
                     for uphill in (False, True)
                 ],
                 (
-                    lambda case, rank: slow(case, damped=True),
+                    lambda case, rank: slow(case, not_over_rate=True),
+                    "The way goes into the momentum as it is, and the step is multiplied by rate: that makes it too "
+                    "short. What stands for a gradient is minus the way, divided by rate.",
+                ),
+                (
+                    lambda case, rank: slow(case, part=1 / case.arguments[0][3]),
+                    "The way is divided by the period: that is the mean gradient of a phase, and the step one of its "
+                    "`period` steps. The sum of them is meant.",
+                ),
+                (
+                    lambda case, rank: slow(case, part=case.arguments[0][6]),
+                    "beta is on the new gradient, too. It says how much of the old momentum is kept.",
+                ),
+                (
+                    lambda case, rank: slow(case, one_late=True),
+                    "The weights move before this phase's gradient is in the momentum, so they are a phase late.",
+                ),
+                (
+                    lambda case, rank: slow(case, part=1 - case.arguments[0][6]),
                     "That is a running mean, with 1 - beta times the new gradient. Here it is added as it is.",
                 ),
                 (
@@ -128,7 +146,7 @@ class Slope:
     """gradient(w) of a bowl that is steeper further out."""
 
     def __init__(self, rng, d):
-        self.curvature, self.minimum = rng.uniform(0.5, 1.5, d), rng.standard_normal(d)
+        self.curvature, self.minimum = rng.uniform(0.5, 1.5, d), rng.uniform(-0.5, 0.5, d)
 
     def __call__(self, w):
         return self.curvature * (w - self.minimum) + 0.2 * (w - self.minimum) ** 3
@@ -144,10 +162,20 @@ def late_updates(*rows):
         for d, reads, strength in rows:
             yield Case(
                 f"reads {reads}, strength {strength}",
-                ((rng.standard_normal(d), Slope(rng, d), reads, 0.125, strength),),
+                ((rng.choice([-1, 1], d) * rng.uniform(0.7, 1.2, d), Slope(rng, d), reads, 0.125, strength),),
             )
 
     return cases
+
+
+def from_the_read_ones(case, rank):
+    """The weights of somebody who updates those that were read, and not those of now."""
+    ((w, gradient, reads, rate, strength),) = case.arguments
+    history = [w]
+    for t, read in enumerate(reads):
+        g = gradient(history[read])
+        history.append(history[read] - rate * (g + strength * g * g * (history[t] - history[read])))
+    return history[-1]
 
 
 def compensated(correct, fresh=False):
@@ -217,9 +245,27 @@ delay_compensated = Exercise(
                     "g is in it once only: the square of each element is meant, which is never negative.",
                 ),
                 (
+                    compensated(lambda g, s, moved, delay: g + s * np.abs(g) * moved),
+                    "The magnitude is in the Hessian's place. The square of each element of the gradient is meant.",
+                ),
+                (
+                    compensated(lambda g, s, moved, delay: g + g * g * moved),
+                    "Where is lambda? `strength` says how much of the square stands for the Hessian.",
+                ),
+                (
+                    compensated(lambda g, s, moved, delay: g + s * g * g * moved / 0.125),
+                    "The compensation and the rate: it belongs to the gradient, which is multiplied by rate once, with "
+                    "the compensation in it. And the way is that of the weights, as it is.",
+                ),
+                (
                     compensated(lambda g, s, moved, delay: g, fresh=True),
                     "The gradient was computed again, where the weights are now. That is what nobody has: it arrives "
                     "late. It must be estimated.",
+                ),
+                (
+                    from_the_read_ones,
+                    "The update is made at the weights that were read, so all updates since then are lost. To which "
+                    "weights is it to be added?",
                 ),
                 (
                     compensated(lambda g, s, moved, delay: g + s * g * g * delay),

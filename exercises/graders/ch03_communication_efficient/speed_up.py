@@ -14,10 +14,11 @@ def whole_seconds(d, P, alpha, beta, codec, window):
     return 2 * (P - 1) * (alpha + 4 * d / P * beta)
 
 
-def seconds_of(k, d, P, alpha, beta, codec, window, wire=wire, messages=None, latency=1, codecs=1):
+def seconds_of(k, d, P, alpha, beta, codec, window, wire=wire, messages=None, latencies=None, codecs=1, of_k=False):
     """Top-K of k, or what somebody takes it for."""
     messages = P - 1 if messages is None else messages
-    return codecs * d * codec + messages * (latency * alpha + wire(d, k) * beta)
+    latencies = messages if latencies is None else latencies
+    return codecs * (k if of_k else d) * codec + latencies * alpha + messages * wire(d, k) * beta
 
 
 def largest(arguments, **mistake):
@@ -38,7 +39,10 @@ def best(arguments):
 
 
 MISTAKES = [  # how somebody computes the time of Top-K, and the hint
-    ({"codecs": 0}, "The codec's time is not charged: compressing takes d * codec seconds, whatever k is."),
+    *[
+        (mistake, "The codec's time is not charged, or for k numbers only: it looks at all d, whatever k is.")
+        for mistake in ({"codecs": 0}, {"of_k": True})
+    ],
     ({"codecs": 2}, "The codec's time is charged twice: `codec` is for compressing and decompressing together."),
     ({"wire": lambda d, k: 4 * k}, "The indices are not counted: top_k_bytes has them."),
     (
@@ -49,7 +53,8 @@ MISTAKES = [  # how somebody computes the time of Top-K, and the hint
         {"messages": 1},
         "One transfer of the compressed gradient is charged. In an all-gather each rank sends P - 1 such messages.",
     ),
-    ({"latency": 0}, "The latencies are not charged: alpha for each of the P - 1 messages."),
+    ({"latencies": 0}, "The latencies are not charged: alpha for each of the P - 1 messages."),
+    ({"latencies": 1}, "One latency is charged. Each of the P - 1 messages of a rank has one."),
     ({"wire": lambda d, k: 4 * k + k * index_bits(d) / 8}, "Nearly: the last byte of the indices is filled up."),
     ({"wire": lambda d, k: 4 * k + k * in_bytes(index_bits(d))}, "Packed, the indices need fewer bytes: top_k_bytes."),
 ]
@@ -61,7 +66,9 @@ def hidden(case, answer):
     d, *_, window = arguments
     want, whole = best(arguments), whole_seconds(*arguments)
     if isinstance(got, bool) or not isinstance(got, int) or not 0 <= got < max(d, 2):
-        return Finding(f"it returned {got!r}.", f"Return a whole number (int) from 0 to d - 1, here {d - 1:,}.")
+        return Finding(
+            f"it returned {got!r}.", f"Return a whole number (int) from 0, which means all, to d - 1 = {d - 1:,}."
+        )
     if got == want:
         return None
     took = whole if got == 0 else seconds_of(got, *arguments)
@@ -74,6 +81,8 @@ def why_not(arguments, got, want, whole):
     """Recognise how k was chosen."""
     d, *_, window = arguments
     hints = (hint for mistake, hint in MISTAKES if got and got == largest(arguments, **mistake))
+    if want == 0 and whole == window:
+        return "The whole gradient takes exactly as long as the window: then it is hidden. Less, or less or equal?"
     if want == 0 and whole <= window:
         return (
             "The network is quick enough: the whole gradient is hidden, so compression would cost time and accuracy "

@@ -1,5 +1,7 @@
 """Level 3 of chapter 3, write: sparse and one-bit sums, local SGD, gossip, bounded staleness."""
 
+import itertools
+
 import numpy as np
 
 from exercises.grading import Case, Distributed, Finding, checks, sums
@@ -58,22 +60,22 @@ def unsent(case, rank, p=lambda g, e: g + e):
     return p(g, e) - kept_of(g + e, k)
 
 
-def one_or_two_allgathers(case, answer):
-    """Each rank calls Allgather once or twice, and no other collective."""
-    for rank in range(case.ranks):
-        made = communicated(answer, rank)
-        if made not in (["Allgather"], ["Allgather"] * 2):
-            seen = f"rank {rank} called {', '.join(made) or 'no collective'}."
-            if not made:
-                return Finding(seen, "Nothing was sent, so each rank has its own part only: an impostor of a sum.")
-            if any("reduce" in name.lower() for name in made):
-                return Finding(
-                    seen,
-                    "What is reduced has all its d numbers, most of them 0: compressed on paper, and not on the wire. "
-                    "Send what is left of the gradient, by Allgather, and add it up afterwards.",
-                )
-            return Finding(seen, "Allgather, once or twice, is enough: everybody needs what everybody sends.")
-    return None
+def one_or_two_allgathers(if_reduced):
+    """Each rank calls Allgather once or twice, and no other collective; if_reduced is the hint for a reduction."""
+
+    def check(case, answer):
+        for rank in range(case.ranks):
+            made = communicated(answer, rank)
+            if made not in (["Allgather"], ["Allgather"] * 2):
+                seen = f"rank {rank} called {', '.join(made) or 'no collective'}."
+                if not made:
+                    return Finding(seen, "Nothing was sent, so each rank has its own part only: an impostor of a sum.")
+                if any("reduce" in name.lower() for name in made):
+                    return Finding(seen, if_reduced)
+                return Finding(seen, "Allgather, once or twice, is enough: everybody needs what everybody sends.")
+        return None
+
+    return check
 
 
 def k_of(case):
@@ -85,12 +87,15 @@ def size_of(case):
 
 
 top_k_sum = Distributed(
-    cases=sparse_gradients((2, 12, 3), (3, 20, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5)),
+    cases=sparse_gradients((2, 14, 3), (3, 22, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5)),
     checks=[
         several_arrays(["total", "error"], np.float32),
         checks.kept("g or e"),
         only_collectives,
-        one_or_two_allgathers,
+        one_or_two_allgathers(
+            "What is reduced has all its d numbers, most of them 0: compressed on paper, and not on the wire. Send "
+            "what is left of the gradient, by Allgather, and add it up afterwards."
+        ),
         result(
             lambda case, rank: sparse(case).sum(axis=0),
             slips=[
@@ -125,6 +130,10 @@ top_k_sum = Distributed(
                 (
                     lambda case, rank: kept_of(sum(g + e for g, e, _ in case.arguments), k_of(case)),
                     "Those are the k largest of the sum. Each rank chooses its own, before anything is sent.",
+                ),
+                (
+                    lambda case, rank: np.abs(sparse(case)).sum(axis=0),
+                    "The magnitudes were sent. They decide which numbers are sent; these keep their signs.",
                 ),
                 (
                     lambda case, rank: sparse(case, lambda g, e: g - e).sum(axis=0),
@@ -182,14 +191,16 @@ top_k_sum = Distributed(
                     lambda case: 8 * size_of(case),
                     "The dense vector was sent, zeros and all: right numbers, and nothing is saved.",
                 ),
-                *[
-                    (
-                        lambda case, each=each: each * k_of(case),
-                        "Somewhere 64 bits travel: argsort gives int64, and an array made without a dtype is float64. "
-                        "(.astype(np.int32))",
-                    )
-                    for each in (12, 16)
-                ],
+                (
+                    lambda case: 12 * k_of(case),
+                    "Somewhere 64 bits travel: argsort gives int64, and an array made without a dtype is float64. "
+                    "(.astype(np.int32))",
+                ),
+                (
+                    lambda case: 16 * k_of(case),
+                    "Values and indices travel in 64 bits each. An array made without a dtype is float64, and so is "
+                    "what np.concatenate makes of float32 and integers.",
+                ),
             ],
             otherwise="Each rank sends k values and k indices, of 4 bytes each, and nothing else.",
         ),
@@ -254,6 +265,28 @@ def own_scale(case, rank):
     return sum(np.where(u < chance(g), mine, -mine) for g, u in case.arguments)
 
 
+def out_of_step(case, rank):
+    """Somebody unpacks all ranks' bytes in one go, and cuts the bits into rows of d."""
+    packed = np.concatenate([np.packbits(u < chance(g)) for g, u in case.arguments])
+    bits = np.unpackbits(packed)[: case.ranks * size_of(case)].reshape(case.ranks, -1)
+    return sum((2.0 * mine - 1) * np.abs(g).max() for mine, (g, _) in zip(bits, case.arguments))
+
+
+def signs_or_packing(case, answer, rank):
+    """The hint for what none of the known mistakes gives."""
+    scales = [float(np.abs(g).max()) for g, _ in case.arguments]
+    levels = np.array([np.dot(signs, scales) for signs in itertools.product((-1, 1), repeat=case.ranks)])
+    if np.isclose(answer.results[rank][:, None], levels, rtol=0, atol=1e-4 * sum(scales)).any(axis=1).all():
+        return (
+            "Each number is a sum of every rank's +s or -s, as it should be, but not with the signs that u decides "
+            "for. With what is u[i] compared, and does bit i still belong to number i when it has travelled?"
+        )
+    return (
+        "Work with two ranks and d = 9 first: which bits are packed, which come out of np.unpackbits (and how many), "
+        "and does bit i still belong to number i?"
+    )
+
+
 def norm(g):
     return np.linalg.norm(g.astype(float))
 
@@ -270,7 +303,10 @@ one_bit_sum = Distributed(
         checks.arrays(lambda case, rank: (size_of(case),), np.float32),
         checks.kept("g or u"),
         only_collectives,
-        one_or_two_allgathers,
+        one_or_two_allgathers(
+            "A reduction adds numbers, and what travels here are bits: reduced they would be d whole numbers again. "
+            "Nor has a scale to be agreed upon, each rank has its own. Allgather brings both to all, and then they add."
+        ),
         result(
             quantised(),
             slips=[
@@ -282,10 +318,20 @@ one_bit_sum = Distributed(
                     lambda case, rank: quantised()(case, rank) / case.ranks,
                     "Asked for is the sum over ranks, not the mean.",
                 ),
-                (
-                    quantised(p=lambda g: chance(g, np.abs)),
-                    "The sign of g is lost: the probability is made of its magnitude, so that g and -g give the same.",
-                ),
+                *[
+                    (
+                        quantised(p=p, **scale),
+                        "The sign of g is lost: the probability is made of its magnitude, so that g and -g give the "
+                        "same.",
+                    )
+                    for p, scale in (
+                        (lambda g: chance(g, np.abs), {}),
+                        (lambda g: np.abs(g) / max(np.abs(g).max(), 1e-30), {}),
+                        (lambda g: np.abs(g) / max(np.abs(g).sum(), 1e-30), {}),
+                        (lambda g: np.abs(g) / max(norm(g), 1e-30), {}),
+                        (lambda g: np.abs(g) / max(norm(g), 1e-30), {"scale": norm}),
+                    )
+                ],
                 (
                     quantised(p=lambda g: np.abs(g) / max(np.abs(g).sum(), 1e-30), scale=norm),
                     "That is the formula that one reads, +|g| with probability |g[i]| / sum: the sign of g[i] is not "
@@ -332,6 +378,11 @@ one_bit_sum = Distributed(
                     "probability.",
                 ),
                 (
+                    out_of_step,
+                    "From the second rank on the bits stand in the wrong places. Each rank's begin with a byte of "
+                    "their own, so those that fill up its last byte must go before the next rank's are looked at.",
+                ),
+                (
                     own_scale,
                     "The bits are right. But every rank's stand for that rank's own scale: which row of what has come "
                     "belongs to them?",
@@ -348,8 +399,7 @@ one_bit_sum = Distributed(
                     "Which p makes p s - (1 - p) s equal g[i]?",
                 ),
             ],
-            otherwise="Work with one rank and d = 9 first: which bits are packed, which come out of np.unpackbits (and "
-            "how many), and does bit i still belong to number i?",
+            otherwise=signs_or_packing,
             close=CLOSE32,
         ),
         same_on_all_ranks(),
@@ -431,9 +481,8 @@ def locally(case, meet=None, factor=1.0, sign=-1, number=lambda step, period: st
 
 
 def trained(**how):
-    return lambda case, rank: locally(case, **{k: v(case) if k in ("meet", "factor") else v for k, v in how.items()})[
-        rank
-    ]
+    of_the_case = ("meet", "factor", "sign")
+    return lambda case, rank: locally(case, **{k: v(case) if k in of_the_case else v for k, v in how.items()})[rank]
 
 
 def settings(case):
@@ -459,13 +508,20 @@ def calls_of_local_sgd(case, made):
     if len(made) in (steps, 2 * steps) and period > 1:
         return (
             "It synchronises in every step: that is synchronous SGD, with all its bytes. Between two averages each "
-            "rank should go its own way."
+            "rank should go its own way. (Or are `steps` counted as periods?)"
         )
-    if len(made) < len(averages(case)):
+    if len(made) == steps + len(averages(case)) and period > 1:
+        return (
+            "The gradients are summed in every step, and the weights as well: two kinds of SGD at once. Between two "
+            "averages of the weights each rank should go its own way."
+        )
+    if len(made) == steps // period and steps % period:
         return (
             "The period does not divide the steps, and after the last of them nobody has averaged: each rank would "
             "return another model."
         )
+    if len(made) < len(averages(case)):
+        return f"{steps} steps are more than one period of {period}: all meet after each of them, not only in the end."
     return (
         f"{steps} steps in periods of {period} have {checks.count(len(averages(case)), 'average')}: after every "
         "period, and after the last step if one has not just been made. None is needed before the first step."
@@ -491,7 +547,12 @@ local_sgd = Distributed(
                     trained(factor=lambda case: 1 / case.ranks),
                     "Averaged twice: the sum over the ranks is divided by P two times.",
                 ),
-                (trained(sign=1), "Uphill: a step goes against the gradient."),
+                (trained(sign=lambda case: 1), "Uphill: a step goes against the gradient."),
+                (
+                    trained(sign=lambda case: -1 / case.ranks),
+                    "The steps are P times too short: a rank goes by rate times its own gradient. It is the average "
+                    "of the weights that divides by P.",
+                ),
                 (
                     trained(meet=lambda case: lambda step: step % case.arguments[0][3] == 0),
                     "The averages come at the wrong steps: the first one after step 0 already. After which steps has "
@@ -642,7 +703,7 @@ gossip_step = Distributed(
     endings={
         "is in a send to a rank": "Both partners stand in Send, and each waits for the other to receive: with long "
         "arrays nobody comes to the next line. Both ways must be under way at once, or one partner receives first.",
-        "TypeError": "None is no rank. What does a rank do that has no partner in this step?",
+        "NoneType": "None is no rank. What does a rank do that has no partner in this step?",
         "returned already": "Some ranks wait for others that have nothing to do in this step, or have returned. With "
         "whom does a rank exchange messages, and is that one's call there?",
     },
@@ -773,12 +834,19 @@ def workers_work(case, answer):
     return None
 
 
+def clocks(case, those):
+    """Of how many gradients of each worker the weights know."""
+    steps = case.arguments[0][2]
+    return [bin(those >> k * steps & (1 << steps) - 1).count("1") for k in range(case.ranks - 1)]
+
+
 def fresh_and_bounded(case, answer):
     """What a worker's weights have in them: all of its own gradients so far, and of nobody's too few."""
-    _, _, steps, bound, _ = case.arguments[0]
-    for worker, log in enumerate(logs(answer)[1:], 1):
+    bound = case.arguments[0][3]
+    workers = logs(answer)[1:]
+    for worker, log in enumerate(workers, 1):
         for step, _, _, those in log:
-            clock = [bin(those >> k * steps & (1 << steps) - 1).count("1") for k in range(case.ranks - 1)]
+            clock = clocks(case, those)
             if those < 0 or clock[worker - 1] != step:
                 return Finding(
                     f"worker {worker} computed gradient {step} at weights without its own "
@@ -788,11 +856,15 @@ def fresh_and_bounded(case, answer):
                 )
             if step - min(clock) > bound:
                 slowest = clock.index(min(clock)) + 1
+                ahead = max(each[0] - min(clocks(case, each[3])) for mine in workers for each in mine if each[3] >= 0)
                 return Finding(
                     f"worker {worker} got weights for its gradient {step} while {min(clock)} of worker {slowest} had "
                     f"arrived: {step - min(clock)} ahead, and the bound is {bound}.",
-                    "The fast worker has to wait. Before the server answers, it compares this worker's clock with the "
-                    "slowest one's.",
+                    "Nobody is more than one too far ahead. Is the comparison right by one? And do the clocks count "
+                    "gradients that have arrived, and not weights that were sent?"
+                    if ahead == bound + 1
+                    else "The fast worker has to wait. Before the server answers, it compares this worker's clock with "
+                    "that of the slowest.",
                 )
     return None
 
@@ -857,7 +929,7 @@ def few_collectives(case, answer):
 
 bounded_staleness = Distributed(
     cases=trainings(
-        (2, [1, 1, 1, 1, 1], [3, 3, 3, 3, 3]),
+        (2, [1, 1, 1, 1, 1], [6, 6, 6, 6, 6]),
         (2, [1, 6, 1, 6, 1], [6, 1, 6, 1, 6]),
         (0, [1, 5, 1], [2, 1, 1], [1, 1, 4]),
         (1, [5, 1, 1, 1], [1, 1, 5, 1], [2, 2, 2, 2]),

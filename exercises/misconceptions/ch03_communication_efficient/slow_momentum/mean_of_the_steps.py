@@ -1,0 +1,21 @@
+"""Divides the way by the period."""
+
+import numpy as np
+
+from reference import mpi
+
+EARNS = "The way is divided by the period"
+
+
+def slow_momentum(comm, w, gradient, phases, period, rate, alpha, beta):
+    m = np.zeros_like(w)
+    for phase in range(phases):
+        local = w.copy()
+        for step in range(phase * period, (phase + 1) * period):
+            local -= rate * gradient(local, step)
+        way = local - w
+        comm.Allreduce(mpi.IN_PLACE, way)
+        way /= comm.size
+        m = beta * m - way / rate / period
+        w = w - alpha * rate * m
+    return w
