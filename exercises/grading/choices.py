@@ -37,7 +37,8 @@ def statements(right: str, among: str, why: Mapping[str, str]) -> Check:
 def _no_letters(got: Any, among: str) -> Finding:
     example = f'"{among[0]}{among[-1]}"'
     if not isinstance(got, str):
-        return Finding(f"it returned {got!r}, of type {_type(got)}.", f"Return the letters in one string, such as {example}.")
+        seen = f"it returned {got!r}, of type {_type(got)}."
+        return Finding(seen, f"Return the letters in one string, such as {example}.")
     strange = next(sign for sign in got.upper() if sign not in among + " ,")
     return Finding(
         f'it returned "{got}", and no statement is called "{strange}".',
@@ -78,7 +79,8 @@ def _no_dictionary(got: Any, letters: Mapping[str, str], names: Sequence[str]) -
     first, last = min(letters), max(letters)
     if not isinstance(got, dict):
         form = f'{{"{first}": "{names[0]}", ...}}'
-        return Finding(f"it returned {got!r}, of type {_type(got)}.", f"Return a dictionary from letters to names: {form}.")
+        seen = f"it returned {got!r}, of type {_type(got)}."
+        return Finding(seen, f"Return a dictionary from letters to names: {form}.")
     strange = [letter for letter in got if letter not in letters]
     if strange:
         return Finding(f'there is no situation "{strange[0]}".', f"The situations are called {first} to {last}.")
