@@ -247,7 +247,7 @@ def test_e3_33_the_statistics_of_batch_norm_are_not_those_of_the_large_batch():
 
 
 def test_e3_37_without_zero_grad_gradients_are_wrong_and_memory_stays():
-    """.grad is added to in place. What does keep memory is a loss that is kept with its graph and never taken backward."""
+    """.grad is added to in place. What keeps memory is a loss that is kept with its graph and never goes backward."""
     model, live, kept = MLP(), [], []
     with Meter(module=model) as meter:
         for i in range(4):
