@@ -12,7 +12,7 @@ from .batches import batch, batch_indices, share
 from .cnn import CNN
 from .data import IGNORED, Data, digits, text
 from .gpt import BENCHMARK, GPT, TINY, Config, parameter_count
-from .loss import accuracy, loss_sum, mean_loss
+from .loss import accuracy, cross_entropy_sum, loss_sum, mean_loss
 from .mlp import MLP
 from .objective import Objective, Quadratic
 from .seeds import generator, seeded
@@ -32,6 +32,7 @@ __all__ = [
     "accuracy",
     "batch",
     "batch_indices",
+    "cross_entropy_sum",
     "digits",
     "generator",
     "gradients",

@@ -21,9 +21,12 @@ def loss_sum(model: nn.Module, data: Data) -> tuple[Tensor, int]:
 
     Of an empty batch 0 and 0; its backward pass gives zeros, so that a rank without data can take part.
     """
-    logits = model(data.x)
-    total = F.cross_entropy(logits.flatten(0, -2), data.y.flatten(), reduction="sum", ignore_index=IGNORED)
-    return total, targets(data)
+    return cross_entropy_sum(model(data.x), data.y), targets(data)
+
+
+def cross_entropy_sum(logits: Tensor, y: Tensor) -> Tensor:
+    """The SUM of the cross entropy of logits [..., V] (nats) over the targets y [...] that are not IGNORED."""
+    return F.cross_entropy(logits.flatten(0, -2), y.flatten(), reduction="sum", ignore_index=IGNORED)
 
 
 def targets(data: Data) -> int:

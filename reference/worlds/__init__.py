@@ -8,6 +8,7 @@ Both give back a Run, or raise one of the errors below.
 """
 
 from ..perf import networks
+from ..perf.timeline import Event, Timeline
 from .errors import (
     BufferChanged,
     CollectiveMismatch,
@@ -24,7 +25,6 @@ from .errors import (
 from .launch import Slow, launch
 from .real import close_job
 from .run import Run
-from .timeline import Event, Timeline
 
 __all__ = [
     "BufferChanged",

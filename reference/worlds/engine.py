@@ -26,6 +26,7 @@ from math import inf
 from typing import Any
 
 from ..perf.networks import Network
+from ..perf.timeline import Event, Timeline
 from . import report
 from .completion import Completion, Waiter
 from .errors import (
@@ -38,7 +39,6 @@ from .errors import (
 )
 from .isolation import RandomStates
 from .matching import Matching
-from .timeline import Event, Timeline
 
 POLL_SECONDS = 1e-7  # what Test and Iprobe cost on the clock: polling is not free, and time must move on
 PATIENCE = 0.01  # a rank that polls in vain looks again after this share of the time it has waited: less and less often

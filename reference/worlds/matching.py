@@ -14,10 +14,10 @@ from functools import cache
 from typing import Any
 
 from .. import mpi
+from ..perf.timeline import Event
 from . import report
 from .completion import Request
 from .errors import CollectiveMismatch, Truncation, TypeMismatch
-from .timeline import Event
 
 
 class Matching:

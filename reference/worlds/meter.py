@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .timeline import Event
+from ..perf.timeline import Event
 
 clock = time.perf_counter  # one clock for all processes of a machine
 

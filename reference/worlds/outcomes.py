@@ -9,10 +9,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..perf.timeline import Event, Timeline
 from .errors import RankFailed, RankStatus
 from .report import location, ranks_text
 from .run import Run
-from .timeline import Event, Timeline
 
 Frame = tuple[str, int, str]  # file, line, function
 MACHINERY = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "mpi.py"))

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from .timeline import Timeline
+from ..perf.timeline import Timeline
 
 
 @dataclass

@@ -1,0 +1,135 @@
+"""A pipeline schedule is data: for each rank, the order of its actions. Nothing here knows of tensors or messages.
+
+Idea      A model of S stages, m micro-batches. Each micro-batch passes forward (F) through stages 0 ... S-1 and
+          backward through S-1 ... 0. The backward pass is one action (B), or two: the gradient for the input (I),
+          which the stage before waits for, and the gradient for the weights (W), which only the update (S) waits for.
+So        what an action needs follows from its kind, stage and micro-batch (`needs`); where a stage lives follows from
+          the order in which it occurs; and messages follow from both (messages.py). None of it is written by hand.
+Stages    are numbered along the model. A rank may have several (its chunks: interleaving, the V shape), and a stage may
+          live on two ranks, each with half of the micro-batches (DualPipe).
+Written   "2F0" is the forward pass of stage 2 for micro-batch 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+KINDS = {
+    "F": "forward",
+    "B": "backward",
+    "I": "backward for the input",
+    "W": "backward for the weights",
+    "S": "optimizer step",
+}
+WEIGHTS = ("flush", "stash", "double")
+
+
+class Action(NamedTuple):
+    """What a rank does at one moment. kind: one of KINDS; an S updates `stage` with all gradients so far, the last of
+    which is that of `micro`."""
+
+    kind: str
+    stage: int
+    micro: int
+
+    def __str__(self) -> str:
+        return f"{self.stage}{self.kind}{self.micro}"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Who does what in which order.
+
+    orders    of each rank its actions; the rank's number is the place in the list
+    weights   "flush": all passes of a step use the weights that it began with. "stash": a micro-batch is carried
+              forward with the latest weights and backward with the same ones, which have been kept (PipeDream).
+              "double": the weights before the latest update when its batch began, the same on all stages (2BW)
+    together  per rank the places k in its order where actions k and k + 1, a forward and a backward pass of different
+              micro-batches, run side by side (DualPipe)
+    """
+
+    name: str
+    orders: tuple[tuple[Action, ...], ...]
+    weights: str = "flush"
+    together: tuple[frozenset[int], ...] = ()
+
+    @property
+    def ranks(self) -> int:
+        """p."""
+        return len(self.orders)
+
+    @cached_property
+    def stages(self) -> int:
+        """S: one more than the largest stage that occurs."""
+        return 1 + max((action.stage for order in self.orders for action in order), default=-1)
+
+    @cached_property
+    def micro_batches(self) -> int:
+        """m: one more than the largest micro-batch that occurs."""
+        return 1 + max((action.micro for order in self.orders for action in order), default=-1)
+
+    @cached_property
+    def home(self) -> dict[tuple[int, int], int]:
+        """(stage, micro-batch) -> the rank that carries it forward."""
+        return {(a.stage, a.micro): r for r, order in enumerate(self.orders) for a in order if a.kind == "F"}
+
+    @cached_property
+    def chunks(self) -> list[list[int]]:
+        """Of each rank the stages that it has, in the order of the model."""
+        return [sorted({action.stage for action in order}) for order in self.orders]
+
+    @cached_property
+    def splits(self) -> frozenset[tuple[int, int]]:
+        """The (stage, micro-batch) whose backward pass is in two parts."""
+        return frozenset((a.stage, a.micro) for order in self.orders for a in order if a.kind == "I")
+
+    def __iter__(self) -> Iterator[tuple[Action, ...]]:
+        return iter(self.orders)
+
+
+def needs(action: Action, schedule: Schedule) -> list[Action]:
+    """What has to be done before `action`, on this rank or another; an S needs what stands before it in its order."""
+    kind, s, i = action
+    if kind == "F":
+        return [Action("F", s - 1, i)] if s else []
+    if kind == "W":
+        return [Action("I", s, i)]
+    if kind in "BI":
+        after = [Action("I" if (s + 1, i) in schedule.splits else "B", s + 1, i)] if s + 1 < schedule.stages else []
+        return [Action("F", s, i), *after]
+    return []
+
+
+def parse(text: str) -> tuple[Action, ...]:
+    """The order that is written "0F0 0F1 0B0 0B1". Raises ValueError for a word that is no action."""
+    actions = []
+    for word in text.split():
+        found = re.fullmatch(r"(\d+)([FBIWS])(\d+)", word)
+        if not found:
+            raise ValueError(f"{word!r} is no action: write stage, one of {''.join(KINDS)}, micro-batch, such as 2F0")
+        actions.append(Action(found[2], int(found[1]), int(found[3])))
+    return tuple(actions)
+
+
+def flushed(name: str, orders: Iterable[Iterable[Action]], **more) -> Schedule:
+    """The schedule of these orders, each followed by one optimizer step of every stage that the rank has."""
+    orders = [tuple(order) for order in orders]
+    m = 1 + max((action.micro for order in orders for action in order), default=-1)
+    steps = [tuple(Action("S", s, m - 1) for s in sorted({a.stage for a in order})) for order in orders]
+    return Schedule(name, tuple(order + step for order, step in zip(orders, steps)), **more)
+
+
+def check_sizes(p: int, m: int, v: int = 1) -> None:
+    """Raise ValueError unless there are at least one rank, one micro-batch and one chunk, whole numbers all."""
+    for name, value in (("p (ranks)", p), ("m (micro-batches)", m), ("v (chunks a rank)", v)):
+        if value != int(value) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
+
+
+def of_stage(order: Sequence[Action], stage: int) -> list[Action]:
+    """The actions of one stage, in their order."""
+    return [action for action in order if action.stage == stage]
