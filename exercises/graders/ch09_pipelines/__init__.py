@@ -1,0 +1,1 @@
+"""Graders of chapter 9, a module a level."""
