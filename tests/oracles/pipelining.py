@@ -1,0 +1,117 @@
+"""torch.distributed.pipelining: one step of each of its schedules, on an MLP that is cut into one or two stages a rank.
+
+Losses are sums and gradients are not scaled, so those of the mean are what it finds, divided by SIZE. What each rank
+does is noted while it does it, because torch's own account of the order is written apart from what it carries out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from reference.models import MLP, Data, batch, cross_entropy_sum, digits
+
+from . import oracle
+
+SIZES, SIZE, MICRO_BATCHES = (64, 24, 24, 24, 24, 24, 10), 24, 6  # micro-batches of 4
+
+
+def model() -> nn.Sequential:
+    """What all programs begin with: 11 layers, 6 of them linear."""
+    return MLP(SIZES, seed=0)
+
+
+def micro_batches() -> list[Data]:
+    """The batch, in parts of one size."""
+    whole = batch(digits(), SIZE, 0)
+    return [Data(*pair) for pair in zip(*(each.chunk(MICRO_BATCHES) for each in whole))]
+
+
+def ends(stages: int) -> list[int]:
+    """Where each stage ends, in layers: after a ReLU, or with the model."""
+    return [12 * (s + 1) // stages for s in range(stages - 1)] + [11]
+
+
+def one(r: int, p: int) -> list[int]:
+    """Rank r has stage r."""
+    return [r]
+
+
+def loop(r: int, p: int) -> list[int]:
+    """Rank r has the stages r and p + r."""
+    return [r, p + r]
+
+
+def v_shape(r: int, p: int) -> list[int]:
+    """Rank r has the stages r and 2 p - 1 - r."""
+    return [r, 2 * p - 1 - r]
+
+
+SCHEDULES: dict[str, tuple[str, Callable[[int, int], list[int]]]] = {
+    "GPipe": ("GPipe", one),
+    "1F1B": ("1F1B", one),
+    "interleaved 1F1B": ("Interleaved1F1B", loop),
+    "breadth first": ("LoopedBFS", loop),
+    "ZB-H1": ("InterleavedZeroBubble", one),
+    "interleaved ZB-H1": ("InterleavedZeroBubble", loop),
+    "ZB-V": ("ZBVZeroBubble", v_shape),
+    "DualPipeV": ("DualPipeV", v_shape),
+}
+"""Our names, torch's, and where its stages are."""
+
+
+def noting(stage, order: list[str]):
+    """The stage, which notes in `order` what it is asked to do, as our actions are written."""
+    forward, backward, weights = stage.forward_one_chunk, stage.backward_one_chunk, stage.backward_weight_one_chunk
+
+    def note_forward(i: int, *args, **kwargs):
+        order.append(f"{stage.stage_index}F{i}")
+        return forward(i, *args, **kwargs)
+
+    def note_backward(i: int, *args, full_backward: bool = True, **kwargs):
+        order.append(f"{stage.stage_index}{'B' if full_backward else 'I'}{i}")
+        return backward(i, *args, full_backward=full_backward, **kwargs)
+
+    def note_weights(i: int, *args, **kwargs):
+        order.append(f"{stage.stage_index}W{i}")
+        return weights(i, *args, **kwargs)
+
+    stage.forward_one_chunk, stage.backward_one_chunk = note_forward, note_backward
+    stage.backward_weight_one_chunk = note_weights
+    return stage
+
+
+def one_step(name: str, numbers: list[int], stages: int) -> dict:
+    """A step of a rank with the stages of these numbers: losses, gradients by name, the order, torch's word for it."""
+    from torch.distributed.pipelining import PipelineStage
+    from torch.distributed.pipelining.schedules import PipelineScheduleSingle, get_schedule_class
+
+    layers, cuts = list(model().named_children()), [0, *ends(stages)]
+    parts = {s: nn.Sequential(OrderedDict(layers[cuts[s] : cuts[s + 1]])) for s in numbers}
+    order: list[str] = []
+    own = [noting(PipelineStage(part, s, stages, torch.device("cpu")), order) for s, part in parts.items()]
+    schedule = get_schedule_class(name)
+    single = issubclass(schedule, PipelineScheduleSingle)
+    program = schedule(own[0] if single else own, MICRO_BATCHES, loss_fn=cross_entropy_sum, scale_grads=False)
+    x, y = (torch.cat(each) for each in zip(*micro_batches()))
+    losses: list[torch.Tensor] = []
+    program.step(*([x] if 0 in parts else []), target=y if stages - 1 in parts else None, losses=losses)
+    return {
+        "losses": [loss.item() / SIZE for loss in losses],
+        "gradients": {name: w.grad / SIZE for part in parts.values() for name, w in part.named_parameters()},
+        "order": order,
+        "said": {r: [str(a) for a in said if a] for r, said in program._get_pipeline_order().items()} if single else {},
+    }
+
+
+@oracle
+def pipelining(rank: int, ranks: int) -> dict[str, dict]:
+    """One step of each schedule."""
+    found = {}
+    for ours, (theirs, places) in SCHEDULES.items():
+        numbers = places(rank, ranks)
+        found[ours] = one_step(theirs, numbers, ranks * len(numbers))
+    return found
