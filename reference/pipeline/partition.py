@@ -1,0 +1,222 @@
+"""Which layers make a stage: the cut whose slowest stage is fastest.
+
+Sources   The dynamic programme over prefixes is an old one for chains; Narayanan et al., "PipeDream: Generalized Pipeline
+          Parallelism for DNN Training" (2019), cut a network with it, with communication between the stages.
+Idea      All stages work at once, so a pipeline is as fast as its slowest stage. With c(r, k, i) the seconds of one
+          micro-batch on stage r if layers k ... i - 1 make it, and best[r][i] the slowest stage of the best way to cut
+          the first i layers into stages 0 ... r:
+
+              best[r][i] = min over k < i of max(best[r - 1][k], c(r, k, i))             best[0][i] = c(0, 0, i)
+
+          O(N^2 P) for N layers and P stages, because prefix sums give c in O(1).
+Not       the sum in the place of the max (`additive`): on equal workers each cut costs the same, namely everything.
+          Nor equal numbers of layers (`equal_counts`): an embedding is no block, and a head may weigh ten of them.
+Workers   may differ in speed and memory; r stands for both, and their order is given. What does not fit costs infinity.
+Memory    A stage holds its layers' weights (with gradients and the optimizer's state) and what `live` micro-batches
+          leave behind. How many these are is the schedule's affair: activations(one_f_one_b(p, m)) is min(m, p - r).
+Messages  travel while others compute, so a link is a stage of its own beside the stages (`overlap`), or they do not, and
+          a stage sends and receives in its own time. Each cut is crossed by activations and by as many gradients.
+Left out  The order of workers that is best; several replicas of a slow stage, as PipeDream has them; layers that are no
+          chain. The seconds come from a profile (profile.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from math import inf
+from typing import NamedTuple
+
+from .simulate import Costs
+
+
+class Layer(NamedTuple):
+    """What a cut has to know of a layer. Seconds and bytes are those of one micro-batch, on a worker of speed 1."""
+
+    forward: float
+    backward: float
+    weights: float = 0.0  # bytes that are there all the time: weights, gradients, optimizer's state
+    kept: float = 0.0  # bytes from the forward pass to the backward pass
+    sent: float = 0.0  # bytes of its output, which cross a cut behind it
+    name: str = ""
+
+
+class Worker(NamedTuple):
+    """Who gets a stage: how many times as fast as the profiled device it is, and how many bytes it holds."""
+
+    speed: float = 1.0
+    memory: float = inf
+
+
+class Link(NamedTuple):
+    """A message of n bytes to the next stage takes alpha + n beta seconds."""
+
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def seconds(self, nbytes: float) -> float:
+        """How long that is."""
+        return self.alpha + nbytes * self.beta
+
+
+class Cut(NamedTuple):
+    """Layers ends[r - 1] ... ends[r] - 1 make stage r; the slowest stage takes `seconds` for a micro-batch."""
+
+    seconds: float
+    ends: tuple[int, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many layers each stage has."""
+        return [end - start for start, end in pairwise((0, *self.ends))]
+
+
+FREE = Link()
+Price = Callable[[int, int, int], float]  # (stage r, first layer k, end i) -> seconds, inf if it cannot be
+
+
+def partition(
+    layers: Sequence[Layer],
+    workers: int | Sequence[Worker],
+    link: Link = FREE,
+    live: Sequence[float] | None = None,
+    overlap: bool = True,
+) -> Cut:
+    """The best cut for these workers, in their order; a number stands for so many equal ones without a limit.
+
+    live      of each stage the micro-batches whose activations it holds at most (1 unless told)
+    overlap   whether messages travel while stages compute
+
+    Raises ValueError if there are more workers than layers, or if no cut fits into their memory.
+    """
+    workers = [Worker()] * workers if isinstance(workers, int) else workers
+    return min_max(len(layers), len(workers), price(layers, workers, link, live, overlap), why(layers, workers, live))
+
+
+def min_max(N: int, p: int, cost: Price, complaint: Callable[[], str] = lambda: "") -> Cut:
+    """The cut of N layers into p stages whose dearest stage is cheapest, for any price of a stage.
+
+    Raises ValueError if p is not in 1 ... N, or if each cut has a stage of infinite price; `complaint` says more.
+    """
+    check(N, p)
+    best = [[inf] * (N + 1) for _ in range(p)]
+    last = [[0] * (N + 1) for _ in range(p)]
+    for i in range(1, N - p + 2):
+        best[0][i] = cost(0, 0, i)
+    for r in range(1, p):
+        for i in range(r + 1, N - p + r + 2):  # p - r - 1 layers are left for the stages behind
+            best[r][i], last[r][i] = min((max(best[r - 1][k], cost(r, k, i)), k) for k in range(r, i))
+    if best[-1][N] == inf:
+        raise ValueError(f"{N} layers cannot be cut into {p} stages that fit: {complaint()}")
+    ends = [N]
+    for r in range(p - 1, 0, -1):
+        ends.append(last[r][ends[-1]])
+    return Cut(best[-1][N], tuple(reversed(ends)))
+
+
+def price(
+    layers: Sequence[Layer],
+    workers: Sequence[Worker],
+    link: Link = FREE,
+    live: Sequence[float] | None = None,
+    overlap: bool = True,
+) -> Price:
+    """c(r, k, i): seconds of one micro-batch, forward and backward, on stage r of layers k ... i - 1."""
+    seconds = prefix(layer.forward + layer.backward for layer in layers)
+    holds = memory(layers, live or [1] * len(workers))
+    N = len(layers)
+
+    def cost(r: int, k: int, i: int) -> float:
+        if holds(r, k, i) > workers[r].memory:
+            return inf
+        computes = (seconds[i] - seconds[k]) / workers[r].speed
+        before, behind = (link.seconds(layers[c - 1].sent) if 0 < c < N else 0.0 for c in (k, i))
+        return max(computes, behind) if overlap else computes + 2 * (before + behind)  # activations and gradients
+
+    return cost
+
+
+def memory(layers: Sequence[Layer], live: Sequence[float]) -> Price:
+    """(r, k, i) -> bytes that stage r holds if layers k ... i - 1 make it."""
+    weights, kept = prefix(layer.weights for layer in layers), prefix(layer.kept for layer in layers)
+    return lambda r, k, i: weights[i] - weights[k] + live[r] * (kept[i] - kept[k])
+
+
+def why(layers: Sequence[Layer], workers: Sequence[Worker], live: Sequence[float] | None) -> Callable[[], str]:
+    """Says how far the layers get if each worker in turn takes as many as it can hold; the rest have one at least."""
+
+    def complaint() -> str:
+        N, p, words, k = len(layers), len(workers), [], 0
+        holds = memory(layers, live or [1] * p)
+        for r, worker in enumerate(workers):
+            i = k
+            while i <= N - p + r and holds(r, k, i + 1) <= worker.memory:
+                i += 1
+            if i == k:
+                words.append(f"stage {r} has {worker.memory:.4g} bytes, layer {k} alone needs {holds(r, k, k + 1):.4g}")
+                break
+            words.append(f"stage {r} takes layers {k} to {i - 1}, {holds(r, k, i):.4g} of {worker.memory:.4g} bytes")
+            k = i
+        else:
+            words.append(f"layers {k} to {N - 1} are left")
+        return "; ".join(words) + ". Take more or larger workers, smaller micro-batches, or recompute (recompute.py)"
+
+    return complaint
+
+
+# What a cut is worth --------------------------------------------------------------------------------------------------
+
+
+def stage_seconds(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker] = ()) -> list[tuple]:
+    """Of each stage the seconds of one micro-batch, (forward, backward)."""
+    speeds = [worker.speed for worker in workers] or [1.0] * len(ends)
+    return [
+        (sum(layer.forward for layer in layers[k:i]) / speed, sum(layer.backward for layer in layers[k:i]) / speed)
+        for (k, i), speed in zip(pairwise((0, *ends)), speeds, strict=True)
+    ]
+
+
+def costs(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker] = (), link: Link = FREE) -> Costs:
+    """What simulate() needs to know of a cut; a message takes as long as the largest of them."""
+    forward, backward = map(list, zip(*stage_seconds(layers, ends, workers)))
+    sends = [link.seconds(layers[end - 1].sent) for end in ends[:-1]]
+    half = [seconds / 2 for seconds in backward]
+    return Costs(forward, half, half, B=backward, send=max(sends, default=0.0))
+
+
+# The other ways -------------------------------------------------------------------------------------------------------
+
+
+def equal_counts(N: int, p: int) -> tuple[int, ...]:
+    """Ends of stages of equally many layers; the first N % p have one more."""
+    check(N, p)
+    return tuple(accumulate(N // p + (r < N % p) for r in range(p)))
+
+
+def additive(layers: Sequence[Layer], workers: int | Sequence[Worker], link: Link = FREE) -> Cut:
+    """The cut with the smallest SUM over its stages: what one micro-batch alone takes, and not what a pipeline does.
+
+    On equal workers without communication each cut is as good as any other. Else it gives the fastest worker all it
+    can, and cuts where messages are small, however unequal the stages become.
+    """
+    workers = [Worker()] * workers if isinstance(workers, int) else workers
+    check(len(layers), len(workers))
+    cost = price(layers, workers, link, overlap=False)
+    best = {i: (cost(0, 0, i), (i,)) for i in range(1, len(layers) + 1)}
+    for r in range(1, len(workers)):
+        best = {
+            i: min((best[k][0] + cost(r, k, i), (*best[k][1], i)) for k in range(r, i))
+            for i in range(r + 1, len(layers) + 1)
+        }
+    return Cut(*best[len(layers)])
+
+
+def check(N: int, p: int) -> None:
+    """Raise ValueError unless each of p stages can have a layer."""
+    if not 1 <= p <= N:
+        raise ValueError(f"{p} stages need at least {p} layers and one stage, got {N} layers: take 1 to {N} stages")
+
+
+def prefix(values) -> list[float]:
+    """Sums of the first 0, 1, 2, ... values."""
+    return list(accumulate(values, initial=0.0))
