@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from .dual_pipe import dual_pipe, dual_pipe_refuses, dual_pipe_v, dual_pipe_v_refuses
 from .interleaved import breadth_first, depth_first, interleaved
 from .schedule import Schedule
 from .schedules import gpipe, naive, one_f_one_b, pipedream, pipedream_2bw
+from .zero_bubble import zb_h1, zb_h2
 
 
 class Entry(NamedTuple):
@@ -34,6 +36,10 @@ SCHEDULES: dict[str, Entry] = {
     "breadth first": Entry(breadth_first, None, "GPipe with v chunks a rank: all micro-batches through each in turn"),
     "PipeDream": Entry(pipedream, 1, "1F1B that updates after every micro-batch and never waits: stale weights"),
     "2BW": Entry(pipedream_2bw, 1, "PipeDream with two versions of the weights: updates every p micro-batches"),
+    "ZB-H1": Entry(zb_h1, 1, "1F1B with W put off into the gaps: p activations kept on every rank"),
+    "ZB-H2": Entry(zb_h2, 1, "twice the warm-up, so that no rank ever waits: 2p - 1 activations kept"),
+    "DualPipe": Entry(dual_pipe, 2, "micro-batches from both ends; F and B side by side", dual_pipe_refuses),
+    "DualPipeV": Entry(dual_pipe_v, 2, "one half of DualPipe's ranks, with all stages in a V", dual_pipe_v_refuses),
 }
 
 

@@ -2,8 +2,8 @@
 
 Papers    ZB-H1, ZB-H2: Qi et al., "Zero Bubble Pipeline Parallelism" (2023). ZB-V, V-Half, V-Min: Qi et al., "Pipeline
           Parallelism with Controllable Memory" (2024).
-Idea      The stage before waits for I, the gradient for the input; for W, the gradient for the weights, nobody waits but
-          the optimizer. So I is done at once and W is put off to where the rank would have nothing to do.
+Idea      The stage before waits for I, the gradient for the input; for W, the gradient for the weights, nobody waits
+          but the optimizer. So I is done at once and W is put off to where the rank would have nothing to do.
 Letters   p ranks, m micro-batches, r rank.
 """
 
@@ -27,7 +27,7 @@ def zb_h2(p: int, m: int) -> Schedule:
 
 
 def put_off(stage: int, m: int, warmup: int, lag: int) -> Iterator[Action]:
-    """`warmup` forward passes (at most m), then F and I in turn; the W of a micro-batch follows the I of `lag` later."""
+    """`warmup` forward passes (at most m), then F and I in turn; a W follows the I of the `lag`-th micro-batch after."""
     for i in range(min(warmup, m)):
         yield Action("F", stage, i)
     for i in range(m):
