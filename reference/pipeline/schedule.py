@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -87,6 +87,11 @@ class Schedule:
         """The (stage, micro-batch) whose backward pass is in two parts."""
         return frozenset((a.stage, a.micro) for order in self.orders for a in order if a.kind == "I")
 
+    @cached_property
+    def places(self) -> dict[Action, tuple[int, int]]:
+        """Of each action its rank and its place in that rank's order, counted from 0."""
+        return {action: (r, k) for r, order in enumerate(self.orders) for k, action in enumerate(order)}
+
     def __iter__(self) -> Iterator[tuple[Action, ...]]:
         return iter(self.orders)
 
@@ -102,6 +107,40 @@ def needs(action: Action, schedule: Schedule) -> list[Action]:
         after = [Action("I" if (s + 1, i) in schedule.splits else "B", s + 1, i)] if s + 1 < schedule.stages else []
         return [Action("F", s, i), *after]
     return []
+
+
+class Turn(NamedTuple):
+    """One action at a place of a rank's order, or the two that run side by side from there, and what they need."""
+
+    rank: int
+    place: int
+    actions: tuple[Action, ...]
+    needs: list[Action]
+
+
+def turns(schedule: Schedule) -> Iterator[Turn]:
+    """All actions in an order in which they can be done: each after what it needs, each rank in its own order.
+
+    A rank is followed until it needs what has not been done, and again when that has been done. Ends early, without an
+    error, if ranks wait for each other in a circle (or for what nobody does).
+    """
+    done: set[Action] = set()
+    waiting: dict[Action, list[int]] = {}  # what has not been done yet -> the ranks that need it
+    place, todo = [0] * schedule.ranks, list(range(schedule.ranks))
+    while todo:
+        r = todo.pop()
+        order, pairs = schedule.orders[r], schedule.together[r] if schedule.together else ()
+        while (k := place[r]) < len(order):
+            actions = order[k : k + 2] if k in pairs else order[k : k + 1]
+            needed = [need for action in actions for need in needs(action, schedule)]
+            if missing := [need for need in needed if need not in done]:
+                waiting.setdefault(missing[0], []).append(r)
+                break
+            yield Turn(r, k, actions, needed)
+            place[r] += len(actions)
+            done.update(actions)
+            for action in actions:
+                todo += waiting.pop(action, ())
 
 
 def parse(text: str) -> tuple[Action, ...]:
@@ -121,6 +160,21 @@ def flushed(name: str, orders: Iterable[Iterable[Action]], **more) -> Schedule:
     m = 1 + max((action.micro for order in orders for action in order), default=-1)
     steps = [tuple(Action("S", s, m - 1) for s in sorted({a.stage for a in order})) for order in orders]
     return Schedule(name, tuple(order + step for order, step in zip(orders, steps)), **more)
+
+
+def repeat(schedule: Schedule, steps: int) -> Schedule:
+    """The schedule `steps` times in a row, as in training: step t has the micro-batches t m ... t m + m - 1.
+
+    A rank begins its next step when it is through with its last one; nothing else keeps the ranks in step.
+    """
+    m, lengths = schedule.micro_batches, [len(order) for order in schedule.orders]
+    orders = tuple(
+        tuple(Action(kind, s, i + t * m) for t in range(steps) for kind, s, i in order) for order in schedule.orders
+    )
+    together = tuple(
+        frozenset(k + t * n for t in range(steps) for k in pairs) for pairs, n in zip(schedule.together, lengths)
+    )
+    return replace(schedule, orders=orders, together=together)
 
 
 def check_sizes(p: int, m: int, v: int = 1) -> None:

@@ -64,12 +64,16 @@ def pipedream(p: int, m: int) -> Schedule:
 def pipedream_2bw(p: int, m: int, batch: int | None = None) -> Schedule:
     """1F1B with an optimizer step after every `batch` micro-batches (p unless told), and two versions of the weights.
 
-    Raises ValueError if batch < p: a micro-batch could then need a version that is older than both (2BW, section 3.1).
+    Raises ValueError if batch < p - 1: a batch would begin before the version that it needs has been made. (The paper
+    asks for batch >= p, with which no version is needed in the very moment in which it is made.)
     """
     check_sizes(p, m)
     batch = p if batch is None else batch
-    if batch < p:
-        raise ValueError(f"batch = {batch} is below p = {p}: two versions do not suffice then, take batch >= {p}")
+    check_sizes(p, batch)
+    if batch < p - 1:
+        raise ValueError(
+            f"batch = {batch} is below p - 1 = {p - 1}: two versions do not suffice then, take a larger one"
+        )
     return Schedule("2BW", _updated(p, m, every=batch), weights="double")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .schedule import Action, Schedule, needs
+from .schedule import KINDS, Action, Schedule, turns
 
 Seconds = float | Sequence[float]
 
@@ -98,39 +98,24 @@ def _covered(starts: list[float], ends: list[float]) -> float:
 
 def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
     """When every action starts and ends, the first at 0. Raises ValueError if some can never start."""
-    p = schedule.ranks
-    starts, ends = [[] for _ in range(p)], [[] for _ in range(p)]
+    starts, ends = [[] for _ in schedule.orders], [[] for _ in schedule.orders]
     done: dict[Action, tuple[float, int]] = {}  # when, and on which rank
-    clock, waiting = [0.0] * p, {}  # waiting: what has not been done yet -> the ranks that need it
-    seconds = {(kind, s): costs.of(kind, s) for kind in "FBIWS" for s in range(schedule.stages)}
-    todo = list(range(p))
-    while todo:
-        r = todo.pop()
-        order = schedule.orders[r]
-        pairs = schedule.together[r] if schedule.together else ()
-        while len(ends[r]) < len(order):
-            k = len(ends[r])
-            group = order[k : k + 2] if k in pairs else order[k : k + 1]
-            start = clock[r]
-            for need in [need for action in group for need in needs(action, schedule)]:
-                if need not in done:
-                    waiting.setdefault(need, []).append(r)
-                    break
-                when, where = done[need]
-                start = max(start, when if where == r else when + costs.send)
-            else:
-                took = sum(seconds[a.kind, a.stage] for a in group)
-                if len(group) == 2 and costs.pair is not None:
-                    took = costs.of("pair", group[0].stage)
-                clock[r] = start + took
-                for action in group:
-                    starts[r].append(start)
-                    ends[r].append(clock[r])
-                    done[action] = clock[r], r
-                    todo += waiting.pop(action, ())
-                continue
-            break
-    if len(done) < sum(map(len, schedule.orders)):
+    seconds = {(kind, s): costs.of(kind, s) for kind in KINDS for s in range(schedule.stages)}
+    clock = [0.0] * schedule.ranks
+    for r, _, actions, needed in turns(schedule):
+        start = clock[r]
+        for need in needed:
+            when, where = done[need]
+            start = max(start, when if where == r else when + costs.send)
+        if len(actions) == 2 and costs.pair is not None:
+            clock[r] = start + costs.of("pair", actions[0].stage)
+        else:
+            clock[r] = start + sum(seconds[kind, s] for kind, s, _ in actions)
+        for action in actions:
+            starts[r].append(start)
+            ends[r].append(clock[r])
+            done[action] = clock[r], r
+    if sum(map(len, ends)) < sum(map(len, schedule.orders)):
         raise ValueError(f"{schedule.name} cannot be carried out: use validate() to see why")
     return Times(schedule, starts, ends)
 

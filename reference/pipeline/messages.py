@@ -1,0 +1,60 @@
+"""What each rank receives before and sends after each of its actions: derived from the order, never written by hand.
+
+Idea      An action needs others (schedule.needs). What it needs from another rank is a message: the activation that a
+          stage puts out goes forward with F, the gradient for it comes back with B, or I if the backward pass is in
+          two parts. Nothing else is sent, so whoever changes an order changes the messages with it.
+Tags      A message's tag follows from its kind, stage and micro-batch, so that both sides know it without asking, and
+          messages may overtake each other.
+Sends     A cut between two stages on different ranks costs one activation and one gradient for each micro-batch.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .schedule import Action, Schedule, needs
+
+
+class Message(NamedTuple):
+    """kind: "activation", what `stage` puts out for `micro`, or "gradient", the one for it (so of the same shape);
+    peer: the other rank; tag: unique in the schedule."""
+
+    kind: str
+    stage: int
+    micro: int
+    peer: int
+    tag: int
+
+    def __str__(self) -> str:
+        return f"the {self.kind} of {self.stage}F{self.micro}"
+
+
+class Exchange(NamedTuple):
+    """What a rank receives before an action, and what it sends after it."""
+
+    receives: list[Message]
+    sends: list[Message]
+
+
+def messages(schedule: Schedule) -> list[list[Exchange]]:
+    """Of each rank, for each of its actions in their order, what it receives before and sends after.
+
+    Raises KeyError if an action needs another that nobody does (validate.py says which).
+    """
+    exchanges = [[Exchange([], []) for _ in order] for order in schedule.orders]
+    for r, order in enumerate(schedule.orders):
+        for k, action in enumerate(order):
+            for need in needs(action, schedule):
+                q, j = schedule.places[need]
+                if q != r:
+                    exchanges[r][k].receives.append(_message(need, q, schedule))
+                    exchanges[q][j].sends.append(_message(need, r, schedule))
+    return exchanges
+
+
+def _message(made_by: Action, peer: int, schedule: Schedule) -> Message:
+    kind, s, i = made_by
+    forward = kind == "F"
+    stage = s if forward else s - 1  # a backward pass makes the gradient for what the stage before has put out
+    tag = 2 * (stage * schedule.micro_batches + i) + (not forward)
+    return Message("activation" if forward else "gradient", stage, i, peer, tag)
