@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tabulate import tabulate
@@ -122,39 +123,43 @@ def bytes_of_a_step(name: str, comm) -> int:
     return comm.allreduce(meter.bytes_sent - before, mpi.MAX) + 8
 
 
-def as_rank(arguments: argparse.Namespace) -> None:
-    """The program of one rank: measure, and let rank 0 write what was found."""
+def on_every_rank(out: str, measure: Callable[[Any], dict]) -> None:
+    """The program of one rank: measure(comm), with torch.distributed running too; rank 0 writes what was found."""
     import torch
     import torch.distributed as dist
 
     comm = mpi.world()
     torch.set_num_threads(1)
     try:
-        store = f"file://{arguments.out}.store"
-        dist.init_process_group("gloo", init_method=store, rank=comm.rank, world_size=comm.size)
-        found = {}
-        for name in MODELS:
-            measured, nbytes = programs(name, comm)
-            turns = max(TURNS[name] // arguments.shorten, 5)
-            times = in_turns(comm, measured, turns, f"{name}, {comm.size} ranks")
-            found[name] = {"nbytes": nbytes, "sent": bytes_of_a_step(name, comm), "times": times}
+        dist.init_process_group("gloo", init_method=f"file://{out}.store", rank=comm.rank, world_size=comm.size)
+        found = measure(comm)
         dist.destroy_process_group()
     except BaseException:
         comm.Abort(1)
         raise
     if comm.rank == 0:
-        Path(arguments.out).write_text(json.dumps(found | {"library": cli.library()}))
+        Path(out).write_text(json.dumps(found | {"library": cli.library()}))
+
+
+def measure_all(comm, shorten: int) -> dict:
+    """Of each model the gradient's bytes, the bytes that a rank sends, and the times."""
+    found = {}
+    for name in MODELS:
+        measured, nbytes = programs(name, comm)
+        times = in_turns(comm, measured, max(TURNS[name] // shorten, 5), f"{name}, {comm.size} ranks")
+        found[name] = {"nbytes": nbytes, "sent": bytes_of_a_step(name, comm), "times": times}
+    return found
 
 
 # The parent ---------------------------------------------------------------------------------------------------------
 
 
-def run_job(ranks: int, shorten: int) -> dict:
-    """Measure on so many ranks; fails if that takes more than 10 minutes."""
+def run_job(ranks: int, program: str, *arguments: str) -> dict:
+    """What `program` --out FILE writes on so many ranks; fails if that takes more than 10 minutes."""
     mpirun = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/found.json"
-        own = [sys.executable, __file__, "--out", out, "--shorten", str(shorten)]
+        own = [sys.executable, program, "--out", out, *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
         subprocess.run([mpirun, "-n", str(ranks), *own], env=environment, check=True, timeout=600)
         return json.loads(Path(out).read_text())
@@ -201,11 +206,12 @@ def main() -> None:
     parser.add_argument("--shorten", type=int, default=1, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.out:
-        return as_rank(arguments)
+        return on_every_rank(arguments.out, lambda comm: measure_all(comm, arguments.shorten))
     if min(arguments.ranks) < 2:
         parser.error(f"--ranks {min(arguments.ranks)}: one rank has nobody to average with")
     ranks = [2] if arguments.quick else arguments.ranks
-    ratios = [ratio for P in ranks for ratio in report(P, run_job(P, 4 if arguments.quick else 1))]
+    shorten = ["--shorten", "4" if arguments.quick else "1"]
+    ratios = [ratio for P in ranks for ratio in report(P, run_job(P, __file__, *shorten))]
     print(f"\nall of them: {np.exp(np.mean(np.log(ratios))):.2f} (geometric mean of the ratios)")
 
 
