@@ -8,7 +8,7 @@ interpreter (rounds.py) on data that can be read like a register, for rank r con
 in a block *is* the list of ranks whose data have come that far (data that came twice would carry into the next bit, and
 the end would not be right), and a rank only has to look at its clock and its array after each wait. `Recording` puts
 the notes of all ranks together with the timeline of the launch, and `StepThrough` turns one or more recordings into one
-piece of HTML that fetches nothing (its script: step_through.js).
+piece of HTML that fetches nothing (perf/page.py; its script: step_through.js).
 
 A step is a moment at which at least one rank has taken in a message (and added it, where that is asked for). Where all
 ranks go in step, steps are rounds; in a tree with segments, or with blocks of unequal size, every moment is shown.
@@ -16,19 +16,18 @@ ranks go in step, steps are rounds; in a tree with segments, or with blocks of u
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import mpi
+from ..perf import page
 from .algorithms import ALLREDUCE, find
 from .draw import BLOCK_COLOURS
 from .rounds import Blocks, carry_out, plan
@@ -338,16 +337,7 @@ class StepThrough:
         return {"ranks": self.ranks, "bytes": self.nbytes, "colours": BLOCK_COLOURS, "runs": runs}
 
     def _repr_html_(self) -> str:
-        here = Path(__file__)
-        style, script = (here.with_suffix(suffix).read_text(encoding="utf-8") for suffix in (".css", ".js"))
-        data = json.dumps(self.data(), separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
-        return (
-            '<div class="erc-steps" role="group" aria-label="step-through of all-reduce" '
-            'data-lm-suppress-shortcuts="true">\n'  # JupyterLab then leaves the keys to it
-            f"<p>{_fallback(self)}</p>\n"
-            f'<script type="application/json">{data}</script>\n</div>\n'
-            f"<style>\n{style}</style>\n<script>\n{script}</script>"
-        )
+        return page.widget(__file__, "steps", "step-through of all-reduce", self.data(), f"<p>{_fallback(self)}</p>")
 
     def __repr__(self) -> str:
         times = "\n".join(
@@ -364,7 +354,7 @@ def _fallback(shown: StepThrough) -> str:
     text = (
         f"Here is a step-through of all-reduce on {shown.ranks} ranks, which needs JavaScript. Recorded times: {times}."
     )
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+    return page.escaped(text)
 
 
 def _micro(seconds: float) -> float:
