@@ -28,6 +28,7 @@ class Costs(NamedTuple):
     S       the optimizer step
     send    from the end of an action until its result is on another rank
     pair    a forward and a backward pass side by side (Schedule.together); None: one after the other, F + B
+    sizes   of each micro-batch, how many times as long its passes take on every stage; None: once
     """
 
     F: Seconds = 1.0
@@ -37,6 +38,7 @@ class Costs(NamedTuple):
     S: Seconds = 0.0
     send: float = 0.0
     pair: Seconds | None = None
+    sizes: Sequence[float] | None = None
 
     def of(self, kind: str, stage: int) -> float:
         """Seconds of an action."""
@@ -101,6 +103,7 @@ def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
     starts, ends = [[] for _ in schedule.orders], [[] for _ in schedule.orders]
     done: dict[Action, tuple[float, int]] = {}  # when, and on which rank
     seconds = {(kind, s): costs.of(kind, s) for kind in KINDS for s in range(schedule.stages)}
+    sizes = costs.sizes or [1.0] * schedule.micro_batches
     clock = [0.0] * schedule.ranks
     for r, _, actions, needed in turns(schedule):
         start = clock[r]
@@ -110,7 +113,7 @@ def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
         if len(actions) == 2 and costs.pair is not None:
             clock[r] = start + costs.of("pair", actions[0].stage)
         else:
-            clock[r] = start + sum(seconds[kind, s] for kind, s, _ in actions)
+            clock[r] = start + sum(seconds[kind, s] * (sizes[i] if kind != "S" else 1.0) for kind, s, i in actions)
         for action in actions:
             starts[r].append(start)
             ends[r].append(clock[r])
