@@ -1,7 +1,7 @@
 """Which layers make a stage: the cut whose slowest stage is fastest.
 
-Sources   The dynamic programme over prefixes is an old one for chains; Narayanan et al., "PipeDream: Generalized Pipeline
-          Parallelism for DNN Training" (2019), cut a network with it, with communication between the stages.
+Sources   The dynamic programme over prefixes is an old one for chains; Narayanan et al., "PipeDream: Generalized
+          Pipeline Parallelism for DNN Training" (2019), cut a network with it, and put messages between the stages.
 Idea      All stages work at once, so a pipeline is as fast as its slowest stage. With c(r, k, i) the seconds of one
           micro-batch on stage r if layers k ... i - 1 make it, and best[r][i] the slowest stage of the best way to cut
           the first i layers into stages 0 ... r:
@@ -14,7 +14,7 @@ Not       the sum in the place of the max (`additive`): on equal workers each cu
 Workers   may differ in speed and memory; r stands for both, and their order is given. What does not fit costs infinity.
 Memory    A stage holds its layers' weights (with gradients and the optimizer's state) and what `live` micro-batches
           leave behind. How many these are is the schedule's affair: activations(one_f_one_b(p, m)) is min(m, p - r).
-Messages  travel while others compute, so a link is a stage of its own beside the stages (`overlap`), or they do not, and
+Messages  travel while others compute, so a link is one more stage between two (`overlap`), or they do not, and
           a stage sends and receives in its own time. Each cut is crossed by activations and by as many gradients.
 Left out  The order of workers that is best; several replicas of a slow stage, as PipeDream has them; layers that are no
           chain. The seconds come from a profile (profile.py).
@@ -48,17 +48,6 @@ class Worker(NamedTuple):
     memory: float = inf
 
 
-class Link(NamedTuple):
-    """A message of n bytes to the next stage takes alpha + n beta seconds."""
-
-    alpha: float = 0.0
-    beta: float = 0.0
-
-    def seconds(self, nbytes: float) -> float:
-        """How long that is."""
-        return self.alpha + nbytes * self.beta
-
-
 class Cut(NamedTuple):
     """Layers ends[r - 1] ... ends[r] - 1 make stage r; the slowest stage takes `seconds` for a micro-batch."""
 
@@ -71,14 +60,22 @@ class Cut(NamedTuple):
         return [end - start for start, end in pairwise((0, *self.ends))]
 
 
-FREE = Link()
 Price = Callable[[int, int, int], float]  # (stage r, first layer k, end i) -> seconds, inf if it cannot be
+Send = Callable[[float], float]  # bytes -> seconds until they are at the next stage
+
+
+def link(alpha: float = 0.0, beta: float = 0.0) -> Send:
+    """A message of n bytes takes alpha + n beta seconds; nothing unless told."""
+    return lambda nbytes: alpha + nbytes * beta
+
+
+FREE = link()
 
 
 def partition(
     layers: Sequence[Layer],
     workers: int | Sequence[Worker],
-    link: Link = FREE,
+    send: Send = FREE,
     live: Sequence[float] | None = None,
     overlap: bool = True,
 ) -> Cut:
@@ -90,7 +87,7 @@ def partition(
     Raises ValueError if there are more workers than layers, or if no cut fits into their memory.
     """
     workers = [Worker()] * workers if isinstance(workers, int) else workers
-    return min_max(len(layers), len(workers), price(layers, workers, link, live, overlap), why(layers, workers, live))
+    return min_max(len(layers), len(workers), price(layers, workers, send, live, overlap), why(layers, workers, live))
 
 
 def min_max(N: int, p: int, cost: Price, complaint: Callable[[], str] = lambda: "") -> Cut:
@@ -117,7 +114,7 @@ def min_max(N: int, p: int, cost: Price, complaint: Callable[[], str] = lambda: 
 def price(
     layers: Sequence[Layer],
     workers: Sequence[Worker],
-    link: Link = FREE,
+    send: Send = FREE,
     live: Sequence[float] | None = None,
     overlap: bool = True,
 ) -> Price:
@@ -130,7 +127,7 @@ def price(
         if holds(r, k, i) > workers[r].memory:
             return inf
         computes = (seconds[i] - seconds[k]) / workers[r].speed
-        before, behind = (link.seconds(layers[c - 1].sent) if 0 < c < N else 0.0 for c in (k, i))
+        before, behind = (send(layers[c - 1].sent) if 0 < c < N else 0.0 for c in (k, i))
         return max(computes, behind) if overlap else computes + 2 * (before + behind)  # activations and gradients
 
     return cost
@@ -176,10 +173,10 @@ def stage_seconds(layers: Sequence[Layer], ends: Sequence[int], workers: Sequenc
     ]
 
 
-def costs(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker] = (), link: Link = FREE) -> Costs:
+def costs(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker] = (), send: Send = FREE) -> Costs:
     """What simulate() needs to know of a cut; a message takes as long as the largest of them."""
     forward, backward = map(list, zip(*stage_seconds(layers, ends, workers)))
-    sends = [link.seconds(layers[end - 1].sent) for end in ends[:-1]]
+    sends = [send(layers[end - 1].sent) for end in ends[:-1]]
     half = [seconds / 2 for seconds in backward]
     return Costs(forward, half, half, B=backward, send=max(sends, default=0.0))
 
@@ -193,7 +190,7 @@ def equal_counts(N: int, p: int) -> tuple[int, ...]:
     return tuple(accumulate(N // p + (r < N % p) for r in range(p)))
 
 
-def additive(layers: Sequence[Layer], workers: int | Sequence[Worker], link: Link = FREE) -> Cut:
+def additive(layers: Sequence[Layer], workers: int | Sequence[Worker], send: Send = FREE) -> Cut:
     """The cut with the smallest SUM over its stages: what one micro-batch alone takes, and not what a pipeline does.
 
     On equal workers without communication each cut is as good as any other. Else it gives the fastest worker all it
@@ -201,7 +198,7 @@ def additive(layers: Sequence[Layer], workers: int | Sequence[Worker], link: Lin
     """
     workers = [Worker()] * workers if isinstance(workers, int) else workers
     check(len(layers), len(workers))
-    cost = price(layers, workers, link, overlap=False)
+    cost = price(layers, workers, send, overlap=False)
     best = {i: (cost(0, 0, i), (i,)) for i in range(1, len(layers) + 1)}
     for r in range(1, len(workers)):
         best = {

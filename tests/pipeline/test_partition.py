@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from reference.pipeline.partition import (
     Layer,
-    Link,
     Worker,
     additive,
     costs,
     equal_counts,
+    link,
     memory,
     partition,
     price,
@@ -61,18 +61,18 @@ def test_by_hand():
 
 
 @settings(max_examples=80, deadline=None)
-@given(LAYERS, WORKERS, st.booleans(), st.sampled_from([Link(), Link(1.0, 0.5)]), st.data())
-def test_as_good_as_the_best_of_all_cuts(layers, workers, overlap, link, data):
+@given(LAYERS, WORKERS, st.booleans(), st.sampled_from([link(), link(1.0, 0.5)]), st.data())
+def test_as_good_as_the_best_of_all_cuts(layers, workers, overlap, send, data):
     workers = workers[: len(layers)]
     m, schedule = data.draw(st.integers(1, 5)), data.draw(st.sampled_from([gpipe, one_f_one_b]))
     live = activations(schedule(len(workers), m))
-    cost = price(layers, workers, link, live, overlap)
+    cost = price(layers, workers, send, live, overlap)
     best = min(dearest(cost, ends) for ends in all_cuts(len(layers), len(workers)))
     if best == inf:
         with pytest.raises(ValueError, match=f"{len(layers)} layers cannot be cut into {len(workers)} stages that fit"):
-            partition(layers, workers, link, live, overlap)
+            partition(layers, workers, send, live, overlap)
         return
-    cut = partition(layers, workers, link, live, overlap)
+    cut = partition(layers, workers, send, live, overlap)
     assert cut.seconds == best == dearest(cost, cut.ends)
     holds = memory(layers, live)
     assert all(holds(r, k, i) <= workers[r].memory for r, (k, i) in enumerate(pairwise((0, *cut.ends))))
@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_told_in_numbers():
     layers = [Layer(1.0, 2.0, weights=10.0, kept=1.0)] * 6
     live = activations(one_f_one_b(3, 8))
     assert partition(layers, [Worker(memory=26.0)] * 3, live=live).sizes == [2, 2, 2]
-    with pytest.raises(ValueError, match="stage 0 takes layers 0 to 0, 13 of 24 bytes; .* layers 5 to 5 are left"):
+    with pytest.raises(ValueError, match=r"stage 0 takes layers 0 to 0, 13 of 24 bytes; .* layers 5 to 5 are left"):
         partition(layers, [Worker(memory=24.0)] * 3, live=live)
     with pytest.raises(ValueError, match="stage 1 has 9 bytes, layer 5 alone needs 11"):
         partition(layers, [Worker(), Worker(memory=9.0)])
@@ -114,12 +114,12 @@ def test_a_stage_for_each_worker_as_it_is():
 def test_messages_are_hidden_or_not():
     """The middle cut is cheap to cross. Hidden, the messages of the even cut do not matter; in the open they do."""
     layers = [Layer(1.0, 1.0, sent=n) for n in (4.0, 4.0, 1.0, 4.0, 4.0, 4.0)]
-    link = Link(0.0, 1.0)
+    send = link(0.0, 1.0)
     assert partition(layers, 3).ends == (2, 4, 6)
-    assert partition(layers, 2, link).ends == (3, 6) and partition(layers, 2, link).seconds == 6.0
-    assert partition(layers, 2, link, overlap=False).seconds == 6.0 + 2 * 1.0
-    assert partition(layers, 3, link).seconds == 4.0
-    assert partition(layers, 3, link, overlap=False).seconds == 2 + 2 * 4 + 2 * 1 + 4 - 4
+    assert partition(layers, 2, send).ends == (3, 6) and partition(layers, 2, send).seconds == 6.0
+    assert partition(layers, 2, send, overlap=False).seconds == 6.0 + 2 * 1.0
+    assert partition(layers, 3, send).seconds == 4.0
+    assert partition(layers, 3, send, overlap=False).seconds == 2 + 2 * 4 + 2 * 1 + 4 - 4
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.integers(1, 4), st.integers(1, 6))
