@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .dual_pipe import dual_pipe, dual_pipe_refuses, dual_pipe_v, dual_pipe_v_refuses
-from .interleaved import breadth_first, depth_first, interleaved
-from .schedule import Schedule
+from .interleaved import breadth_first, depth_first, depth_first_refuses, interleaved
+from .schedule import Schedule, check_sizes
 from .schedules import gpipe, naive, one_f_one_b, pipedream, pipedream_2bw
 from .zero_bubble import zb_h1, zb_h2
 
@@ -32,7 +32,7 @@ SCHEDULES: dict[str, Entry] = {
     "GPipe": Entry(gpipe, 1, "all forward passes, then all backward passes"),
     "1F1B": Entry(one_f_one_b, 1, "a backward pass as soon as one can be done: p activations kept, not m"),
     "interleaved 1F1B": Entry(interleaved, None, "1F1B with v chunks a rank: the bubble shrinks by v"),
-    "depth first": Entry(depth_first, None, "interleaved, p micro-batches at a time through all chunks"),
+    "depth first": Entry(depth_first, None, "interleaved as Megatron does it, in groups of p", depth_first_refuses),
     "breadth first": Entry(breadth_first, None, "GPipe with v chunks a rank: all micro-batches through each in turn"),
     "PipeDream": Entry(pipedream, 1, "1F1B that updates after every micro-batch and never waits: stale weights"),
     "2BW": Entry(pipedream_2bw, 1, "PipeDream with two versions of the weights: updates every p micro-batches"),
@@ -44,17 +44,18 @@ SCHEDULES: dict[str, Entry] = {
 
 
 def make(name: str, p: int, m: int, v: int | None = None) -> Schedule:
-    """The schedule of that name for p ranks, m micro-batches and, where one can choose, v chunks a rank (2 unless told).
+    """The schedule of that name for p ranks, m micro-batches and, where one can choose, v chunks a rank (or 2).
 
     Raises ValueError for a name, or numbers, for which there is none.
     """
     if name not in SCHEDULES:
         raise ValueError(f"there is no schedule {name!r}; choose from {', '.join(SCHEDULES)}")
     entry = SCHEDULES[name]
+    check_sizes(p, m, v or 1)
+    if why := entry.refuses(p, m):
+        raise ValueError(f"{name} for p = {p}, m = {m}: {why}")
     if entry.chunks is None:
         return entry.function(p, m, 2 if v is None else v)
     if v not in (None, entry.chunks):
         raise ValueError(f"{name} has {entry.chunks} stage(s) a rank, not {v}: leave v out")
-    if p >= 1 and m >= 1 and (why := entry.refuses(p, m)):
-        raise ValueError(f"{name} for p = {p}, m = {m}: {why}")
     return entry.function(p, m)

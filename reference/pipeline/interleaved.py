@@ -1,54 +1,94 @@
-"""Several chunks a rank: the bubble shrinks by their number, and more messages and activations pay for it."""
+"""Several chunks a rank: the bubble shrinks by their number; messages and activations pay for it.
+
+Papers    Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021).
+          Depth first and breadth first: Lamy-Poirier, "Breadth-First Pipeline Parallelism" (2022).
+Idea      Rank r has the stages r, r + p, r + 2p, ...: v chunks, each a v-th of its work. To fill the pipeline, and to
+          empty it, takes p - 1 passes of a chunk instead of a whole share: the bubble is (p - 1)(F + B)/v.
+Groups    Micro-batches go round in groups. Rank 0 does chunk 0 for each of a group, then chunk 1 for each. A
+          micro-batch comes round to it p passes later, so a group of p keeps rank 0 busy until then. Hence Megatron
+          asks for m to be a multiple of p. In a last group of q < p rank 0 would wait p - q passes in every round,
+          and with three chunks the orders may wait for each other for good (p = 4, m = 5).
+Any m     What is needed is not groups of p but of at least p. As many of them as m allows, of nearly equal size, give
+          (p - 1)(F + B)/v for every m >= p. With m < p there is one group, and p - m passes are lost in each round.
+Lead      Rank r does (v - 1) g forward passes more than the last rank's first backward pass asks for, and `lead` more
+          for each rank after it; g: size of a group. Lead 1 has the same bubble, as long as messages take no time.
+          Lead 2 (Megatron) has each result ready one pass before it is needed, which hides messages of up to
+          min(F, B)/v. It keeps more activations: v p + p - 1 of a chunk on rank 0 instead of v p.
+Breadth   One group of all m, all forward passes first. A rank changes its chunk 2v - 2 times in a step, so fully
+          sharded weights are gathered that often, and the gradients of a chunk are done, and can travel, while the
+          next chunk computes. Price: all m micro-batches are kept. Depth first is Lamy-Poirier's name for Megatron's.
+Sends     p v - 1 boundaries instead of p - 1, which is more than v times as many, and a link from rank p - 1 to rank 0.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .schedule import Action, Schedule, check_sizes, flushed
 
 
-def groups(p: int, m: int) -> list[range]:
-    """The micro-batches in as many groups of at least p as there can be, of nearly equal size, larger ones first."""
-    count = max(m // p, 1)
-    small, larger = divmod(m, count)
-    ends = [0]
-    for k in range(count):
-        ends.append(ends[-1] + small + (k < larger))
-    return [range(a, b) for a, b in zip(ends, ends[1:])]
+def interleaved(p: int, m: int, v: int = 2, lead: int | None = None, group: int | None = None) -> Schedule:
+    """1F1B with v chunks a rank, for any m.
 
+    lead   forward passes that each rank is ahead of the next; None: 2, but 1 with one chunk, which then is 1F1B
+           (with lead 2 it is "eager 1F1B", which hides messages and keeps up to 2p - 1 micro-batches)
+    group  the least size of a group of micro-batches, p unless told; larger ones leave time for messages on their way
+           from rank p - 1 to rank 0
 
-def interleaved(p: int, m: int, v: int = 2) -> Schedule:
-    """Megatron's interleaved 1F1B for any m: rank r has stages r, r + p, r + 2p, ... (v of them)."""
+    Raises ValueError if lead < 1 or group < p.
+    """
     check_sizes(p, m, v)
-    rounds = groups(p, m)
-    return flushed("interleaved 1F1B", [_alternating(p, r, v, rounds, _warmup(p, r, v, rounds)) for r in range(p)])
-
-
-def breadth_first(p: int, m: int, v: int = 2) -> Schedule:
-    """Every chunk takes all micro-batches before the next chunk begins; all forward passes before all backward ones."""
-    check_sizes(p, m, v)
-    return flushed("breadth first", [_alternating(p, r, v, [range(m)], m * v) for r in range(p)])
+    lead = (2 if v > 1 else 1) if lead is None else lead
+    least = p if group is None else group
+    if lead < 1 or least < p:
+        raise ValueError(f"lead = {lead} must be at least 1, and group = {least} at least p = {p}")
+    rounds = groups(m, least)
+    warmup = [(v - 1) * len(rounds[0]) + lead * (p - r - 1) for r in range(p)]
+    return flushed("interleaved 1F1B", [_order(p, r, v, rounds, warmup[r]) for r in range(p)])
 
 
 def depth_first(p: int, m: int, v: int = 2) -> Schedule:
-    """Groups of exactly p micro-batches (the last one may be smaller) pass through all chunks before the next one."""
+    """Megatron's own interleaved schedule: groups of exactly p. Raises ValueError unless m is a multiple of p."""
     check_sizes(p, m, v)
-    rounds = [range(a, min(a + p, m)) for a in range(0, m, p)]
-    return flushed("depth first", [_alternating(p, r, v, rounds, _warmup(p, r, v, rounds)) for r in range(p)])
+    if why := depth_first_refuses(p, m):
+        raise ValueError(f"depth first for p = {p}, m = {m}: {why}")
+    return replace(interleaved(p, m, v), name="depth first")
 
 
-def _warmup(p: int, r: int, v: int, rounds: list[range]) -> int:
-    """Forward passes of rank r before its first backward pass, less one."""
-    return (v - 1) * len(rounds[0]) + (2 if v > 1 else 1) * (p - r - 1)
+def depth_first_refuses(p: int, m: int) -> str:
+    """Why there is no depth-first schedule of these sizes; "" if there is one."""
+    return f"m must be a multiple of p; take {-(-m // p) * p} micro-batches, or interleaved 1F1B" if m % p else ""
 
 
-def _alternating(p: int, r: int, v: int, rounds: list[range], warmup: int) -> Iterator[Action]:
-    """`warmup` forward passes, then one forward and one backward in turn, then the backwards left."""
+def breadth_first(p: int, m: int, v: int = 2) -> Schedule:
+    """Each chunk takes all micro-batches before the next chunk begins; all forward passes before all backward ones."""
+    check_sizes(p, m, v)
+    return flushed("breadth first", [_order(p, r, v, [range(m)], warmup=m * v) for r in range(p)])
+
+
+def groups(m: int, least: int) -> list[range]:
+    """0 ... m - 1 in as many runs of at least `least` as there can be (one, if m is less), the larger ones first."""
+    count = max(m // least, 1)
+    sizes = [m // count + (k < m % count) for k in range(count)]
+    ends = [0, *itertools.accumulate(sizes)]
+    return [range(a, b) for a, b in itertools.pairwise(ends)]
+
+
+def _order(p: int, r: int, v: int, rounds: list[range], warmup: int) -> Iterator[Action]:
+    """`warmup` forward passes (at most all), then one forward and one backward in turn, then the backwards left."""
     forward = [Action("F", c * p + r, i) for group in rounds for c in range(v) for i in group]
     backward = [Action("B", c * p + r, i) for group in rounds for c in reversed(range(v)) for i in group]
-    warmup = min(warmup, len(forward))
     yield from forward[:warmup]
     for f, b in zip(forward[warmup:], backward):
         yield f
         yield b
-    yield from backward[len(forward) - warmup :]
+    yield from backward[max(len(forward) - warmup, 0) :]
+
+
+def changes(schedule: Schedule) -> list[int]:
+    """Of each rank, how often it turns from one of its stages to another: how often fully sharded weights are gathered
+    anew after the first time, if it has room for one stage's at a time."""
+    passes = [[action.stage for action in order if action.kind != "S"] for order in schedule]
+    return [sum(a != b for a, b in itertools.pairwise(stages)) for stages in passes]
