@@ -41,20 +41,22 @@ def messages(schedule: Schedule) -> list[list[Exchange]]:
 
     Raises KeyError if an action needs another that nobody does (validate.py says which).
     """
-    exchanges = [[Exchange([], []) for _ in order] for order in schedule.orders]
-    for r, order in enumerate(schedule.orders):
+    places, m = schedule.places, schedule.micro_batches
+    exchanges = [[Exchange([], []) for _ in order] for order in schedule]
+    for r, order in enumerate(schedule):
         for k, action in enumerate(order):
             for need in needs(action, schedule):
-                q, j = schedule.places[need]
+                q, j = places[need]
                 if q != r:
-                    exchanges[r][k].receives.append(_message(need, q, schedule))
-                    exchanges[q][j].sends.append(_message(need, r, schedule))
+                    kind, stage, i, tag = _what(need, m)
+                    exchanges[r][k].receives.append(Message(kind, stage, i, q, tag))
+                    exchanges[q][j].sends.append(Message(kind, stage, i, r, tag))
     return exchanges
 
 
-def _message(made_by: Action, peer: int, schedule: Schedule) -> Message:
+def _what(made_by: Action, m: int) -> tuple[str, int, int, int]:
+    """Kind, stage, micro-batch and tag of the message that an action makes."""
     kind, s, i = made_by
-    forward = kind == "F"
-    stage = s if forward else s - 1  # a backward pass makes the gradient for what the stage before has put out
-    tag = 2 * (stage * schedule.micro_batches + i) + (not forward)
-    return Message("activation" if forward else "gradient", stage, i, peer, tag)
+    if kind == "F":
+        return "activation", s, i, 2 * (s * m + i)
+    return "gradient", s - 1, i, 2 * ((s - 1) * m + i) + 1  # for what the stage before has put out

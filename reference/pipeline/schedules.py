@@ -65,7 +65,7 @@ def pipedream_2bw(p: int, m: int, batch: int | None = None) -> Schedule:
     """1F1B with an optimizer step after every `batch` micro-batches (p unless told), and two versions of the weights.
 
     Raises ValueError if batch < p - 1: a batch would begin before the version that it needs has been made. (The paper
-    asks for batch >= p, with which no version is needed in the very moment in which it is made.)
+    asks for batch >= p.)
     """
     check_sizes(p, m)
     batch = p if batch is None else batch
