@@ -9,7 +9,7 @@ from .dual_pipe import dual_pipe, dual_pipe_refuses, dual_pipe_v, dual_pipe_v_re
 from .interleaved import breadth_first, depth_first, depth_first_refuses, interleaved
 from .schedule import Schedule, check_sizes
 from .schedules import gpipe, naive, one_f_one_b, pipedream, pipedream_2bw
-from .zero_bubble import zb_h1, zb_h2
+from .zero_bubble import v_half, v_min, zb_h1, zb_h2, zb_v
 
 
 class Entry(NamedTuple):
@@ -38,6 +38,9 @@ SCHEDULES: dict[str, Entry] = {
     "2BW": Entry(pipedream_2bw, 1, "PipeDream with two versions of the weights: updates every p micro-batches"),
     "ZB-H1": Entry(zb_h1, 1, "1F1B with W put off into the gaps: p activations kept on every rank"),
     "ZB-H2": Entry(zb_h2, 1, "twice the warm-up, so that no rank ever waits: 2p - 1 activations kept"),
+    "ZB-V": Entry(zb_v, 2, "stages in a V: no rank ever waits, with the memory of 1F1B"),
+    "V-Half": Entry(v_half, 2, "stages in a V, half of 1F1B's memory for half of its bubble"),
+    "V-Min": Entry(v_min, 2, "stages in a V, a third of 1F1B's memory for two thirds of its bubble"),
     "DualPipe": Entry(dual_pipe, 2, "micro-batches from both ends; F and B side by side", dual_pipe_refuses),
     "DualPipeV": Entry(dual_pipe_v, 2, "one half of DualPipe's ranks, with all stages in a V", dual_pipe_v_refuses),
 }

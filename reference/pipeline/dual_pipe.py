@@ -4,8 +4,8 @@ Papers    DeepSeek-AI, "DeepSeek-V3 Technical Report" (2024), section 3.2.1, and
           The V shape: Qi et al., "DualPipe could be better without the Dual" (2025), who cut it in half.
 Idea      The messages of expert parallelism are hidden if a forward pass of one micro-batch and a backward pass of
           another run side by side (Schedule.together): one computes while the other waits for its messages. For
-          that, both must be at hand on a rank at any time. So half of the micro-batches enter at rank 0, half at rank p - 1;
-          every rank has two stages of the model, and every stage lives on two ranks.
+          that, both must be at hand on a rank at any time. So half of the micro-batches enter at rank 0 and half at the
+          last; every rank has two stages of the model, and every stage lives on two ranks.
 V shape   The ranks r and p - 1 - r have the same two stages and do the same. One half of the ranks alone, with all of
           its micro-batches from one end, is DualPipeV: p ranks, 2p stages, rank r has stages r and 2p - 1 - r.
 Price     Every rank keeps what p + 1 micro-batches leave in a stage (2p + 1 with DualPipeV, whose stages are half as

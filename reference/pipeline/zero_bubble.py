@@ -3,38 +3,71 @@
 Papers    ZB-H1, ZB-H2: Qi et al., "Zero Bubble Pipeline Parallelism" (2023). ZB-V, V-Half, V-Min: Qi et al., "Pipeline
           Parallelism with Controllable Memory" (2024).
 Idea      The stage before waits for I, the gradient for the input; for W, the gradient for the weights, nobody waits
-          but the optimizer. So I is done at once and W is put off to where the rank would have nothing to do.
+          but the optimizer. So I is done at once and W where the rank would have nothing to do (gaps.py). A schedule is
+          then an order of F and I, and a limit of memory.
+          H1: that of 1F1B. H2: with twice the warm-up, so that no rank ever waits for a backward pass.
+          V: rank r has stages r and 2p - 1 - r, so that micro-batches come back to where they entered; ranks that keep
+          much of the one stage keep little of the other, and memory is even.
+          V-Half, V-Min: the passes of one micro-batch at fixed distances in time, repeated for every micro-batch. The
+          memory is the time between F and W, so the distances set it: the smallest there can be make V-Min.
+Price     ZB-H1 keeps as much as 1F1B on its first rank, on every rank; H2 nearly twice that; V-Half and V-Min about a
+          half and a third, with bubbles of about a half and two thirds of 1F1B's. V sends twice as many messages.
 Letters   p ranks, m micro-batches, r rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from .schedule import Action, Schedule, check_sizes, flushed
+from .gaps import in_gaps
+from .schedule import Schedule, check_sizes
 
 
 def zb_h1(p: int, m: int) -> Schedule:
-    """1F1B with W put off by r micro-batches on rank r, so that every rank keeps p of them, as rank 0 does in 1F1B."""
+    """F and I as in 1F1B; W is put off, by r micro-batches on rank r: each rank keeps p, as rank 0 does in 1F1B."""
     check_sizes(p, m)
-    return flushed("ZB-H1", [put_off(r, m, warmup=p - r - 1, lag=r) for r in range(p)])
+    orders = [(p - 1 - r) * [("F", r)] + m * [("F", r), ("I", r)] for r in range(p)]
+    return in_gaps("ZB-H1", orders, m, limit=p)
 
 
 def zb_h2(p: int, m: int) -> Schedule:
     """Twice the warm-up of ZB-H1, so that no rank waits for its first backward pass; every rank keeps 2p - 1."""
     check_sizes(p, m)
-    return flushed("ZB-H2", [put_off(r, m, warmup=2 * (p - r - 1), lag=2 * r) for r in range(p)])
+    orders = [2 * (p - 1 - r) * [("F", r)] + m * [("F", r), ("I", r)] for r in range(p)]
+    return in_gaps("ZB-H2", orders, m, limit=2 * p - 1)
 
 
-def put_off(stage: int, m: int, warmup: int, lag: int) -> Iterator[Action]:
-    """`warmup` forward passes (at most m), then F and I in turn; a W follows the I of the `lag`-th micro-batch after."""
-    for i in range(min(warmup, m)):
-        yield Action("F", stage, i)
-    for i in range(m):
-        if warmup + i < m:
-            yield Action("F", stage, warmup + i)
-        yield Action("I", stage, i)
-        if i >= lag:
-            yield Action("W", stage, i - lag)
-    for i in range(max(m - lag, 0), m):
-        yield Action("W", stage, i)
+def zb_v(p: int, m: int) -> Schedule:
+    """No rank waits, and each keeps what p micro-batches leave in its two stages: as much as rank 0 in 1F1B."""
+    check_sizes(p, m)
+
+    def order(r: int) -> list[tuple[str, int]]:
+        F0, I0, F1, I1 = ((kind, stage) for stage in (r, 2 * p - 1 - r) for kind in "FI")
+        return (2 * (p - r) - 1) * [F0] + r * [F1, F0] + (p - r) * [F1, I1] + m * [F0, I0, F1, I1]
+
+    return in_gaps("ZB-V", [order(r) for r in range(p)], m, limit=2 * p)
+
+
+def v_half(p: int, m: int) -> Schedule:
+    """Half the memory of ZB-V (p // 2 + 1 micro-batches in two stages), for half the bubble of 1F1B."""
+    check_sizes(p, m)
+    return in_gaps("V-Half", repeated(p, m, (1, 2, 1, 2)), m, limit=2 * (p // 2 + 1))
+
+
+def v_min(p: int, m: int) -> Schedule:
+    """A third of the memory of ZB-V ((p + 1) // 3 + 1 micro-batches in two stages), for two thirds of 1F1B's bubble."""
+    check_sizes(p, m)
+    turn = 1 if p % 3 else 3  # with 1, F of one stage and I of the other would fall on the same moments
+    return in_gaps("V-Min", repeated(p, m, (1, 1, 1, 1), turn), m, limit=2 * ((p + 1) // 3 + 1))
+
+
+def repeated(p: int, m: int, legs: tuple[int, int, int, int], turn: int = 1) -> list[list[tuple[str, int]]]:
+    """Of each rank the order of F and I if every micro-batch takes the same way, 6 units of time after the one before.
+
+    Its way has four legs: forward from rank 0 to p - 1 and back, backward likewise. From one rank to the next it takes
+    as many units as `legs` says; to turn, `turn` on rank p - 1 and 1 on rank 0. 6 units: F, I and W of two stages.
+    """
+    orders, time = [[] for _ in range(p)], 0
+    for n in range(4 * p):
+        kind, stage = ("F", n) if n < 2 * p else ("I", 4 * p - 1 - n)
+        orders[min(stage, 2 * p - 1 - stage)] += [(time + 6 * i, kind, stage) for i in range(m)]
+        time += legs[n // p] if n % p < p - 1 else turn if n != 2 * p - 1 else 1
+    return [[(kind, stage) for _, kind, stage in sorted(order)] for order in orders]
