@@ -1,0 +1,288 @@
+"""The executor: carries out any schedule on a communicator, with torch's autograd and real messages.
+
+Idea      A rank does the actions of its order one after the other. Before an action it waits for what comes from other
+          ranks; after it, it sends what others need. messages.py has derived what that is, passes.py does F, B, I and
+          W, and nothing here knows of any schedule by name.
+Never     a blocking send: two neighbours may both be sending, one an activation, the other a gradient. Sends are begun,
+          and their memory is kept until they are complete. Receives are posted `ahead` actions early, so that a
+          message finds its memory while its receiver still computes.
+Mean      Each micro-batch's loss is a sum over its targets, and its backward pass begins with 1 / n, n the targets of
+          all micro-batches. So gradients need only be added, and micro-batches of unequal size count right.
+Update    When all its passes are done, a rank adds up the gradients of parameters that live in several places
+          (shared.py); then S calls the optimizers. With weights "stash" or "double" S comes where it stands in the
+          order, and a gradient is that of the mean over the micro-batches since the S before.
+Sends     b s h numbers a boundary between two ranks for each micro-batch of b sequences of s tokens, as wide as h, and
+          as many back; 16 bytes to agree on the micro-batches and 8 for the loss, in one all-reduce each.
+Left out  Data parallelism over pipelines, and clipping by the norm of all gradients (chapter 11).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from zlib import crc32
+
+import torch
+from torch import Tensor, nn
+
+from .. import mpi
+from ..data_parallel.replicate import agree
+from ..models import Data, cross_entropy_sum
+from ..models.loss import targets
+from .boundaries import Boundary, chain, of
+from .messages import Message, messages
+from .passes import Latest, Loss, Passes
+from .schedule import Action, Schedule
+from .shared import Shared, raw
+from .simulate import Times
+from .validate import validate
+from .weights import Versions
+
+Optimizers = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
+
+
+class Pipeline:
+    """This rank's part of a pipeline.
+
+        stages = cut(model, ends)
+        pipeline = Pipeline(comm, schedule, {s: stages[s] for s in schedule.chunks[comm.rank]})
+        loss = pipeline.step(micro_batches)
+
+    schedule     what every rank does; the same on all
+    stages       this rank's: number -> module, all on one device
+    loss         (output of the last stage, targets) -> the SUM of the loss over the targets that count
+    recompute    the stages that keep their input only, and compute the rest again; the same on all ranks
+    optimizer    makes an optimizer of a list of parameters: `lambda w: torch.optim.SGD(w, lr=0.1)`. Each stage gets one
+                 of its own, which S calls. None: gradients are computed and nothing is updated
+    seed         for dropout
+    ahead        how many actions early receives are posted, 0 or more: how much memory waits for messages
+
+    Collective. Raises ValueError on every rank for another number of ranks, for stages that are not the schedule's, and
+    for a schedule that is not valid or not the same on all ranks.
+    """
+
+    def __init__(
+        self,
+        comm,
+        schedule: Schedule,
+        stages: Mapping[int, nn.Module],
+        loss: Loss = cross_entropy_sum,
+        recompute: Collection[int] = (),
+        optimizer: Optimizers | None = None,
+        seed: int = 0,
+        ahead: int = 1,
+    ):
+        _check(comm, schedule, stages, recompute, ahead)
+        self.comm, self.schedule, self.stages, self.ahead = comm, schedule, dict(stages), ahead
+        self.order, self.exchanges = schedule.orders[comm.rank], messages(schedule)[comm.rank]
+        self.shared = Shared(comm, self.stages)
+        self.optimizers = _one_each(self.stages, optimizer) if optimizer else {}
+        flush, with_optimizers = schedule.weights == "flush", (self.stages, self.optimizers)
+        self.weights = Latest(*with_optimizers) if flush else Versions(*with_optimizers, schedule)
+        self.passes = Passes(self.weights, schedule.stages - 1, loss, schedule.splits, set(recompute), seed)
+        self._flush, self._turns = flush, _turns(schedule, comm.rank)
+        self._device = next((p.device for stage in self.stages.values() for p in stage.parameters()), None)
+        self._known: dict[Boundary, list[Boundary]] = {}  # first boundary -> those that follow from it
+        self._sent: deque[tuple[mpi.Request, Tensor]] = deque()
+
+    def step(self, micro_batches: Sequence[Data], step: int = 0) -> float:
+        """Carry out the schedule once; the mean loss over all targets that count, on every rank.
+
+        micro_batches: the same on all ranks; their sizes may differ. step: its number, for dropout.
+        After a "flush" schedule each .grad is the gradient of that mean; with an optimizer the weights are updated.
+        Raises ValueError on every rank if the micro-batches do not fit the schedule or the stages.
+        """
+        self._begin(micro_batches, step)
+        for turn in self._turns:
+            self._post(turn[-1] + self.ahead)
+            self._receive(turn)
+            self._take(turn)
+        self._update()
+        mpi.waitall([request for request, _ in self._sent])
+        self._sent.clear()
+        return self._mean_loss()
+
+    @property
+    def seen(self) -> dict[tuple[int, int], int]:
+        """(stage, micro-batch) -> how many updates of this step the weights that it met had seen."""
+        return self.weights.seen
+
+    @property
+    def peak_activations(self) -> int:
+        """The most micro-batches whose activations this rank held at a time, each stage counted for itself."""
+        return self.passes.peak
+
+    def times(self) -> Times:
+        """When each action of the last step started and ended, the first at 0. Collective; clocks must agree."""
+        when = self.comm.allgather([self._when[action] for action in self.order])
+        first = min((start for rank in when for start, _ in rank), default=0.0)
+        starts = [[start - first for start, _ in rank] for rank in when]
+        return Times(self.schedule, starts, [[end - first for _, end in rank] for rank in when])
+
+    # The step ---------------------------------------------------------------------------------------------------------
+
+    def _begin(self, micro_batches: Sequence[Data], step: int) -> None:
+        self._agree(micro_batches)
+        self._x, counts = [data.x for data in micro_batches], [targets(data) for data in micro_batches]
+        self._boundaries = [self._known[of(x)] for x in self._x]
+        self._count, self._total, self._seeds = sum(counts), 0.0, _seeds(counts, self.schedule)
+        self._here: dict[tuple[str, int, int], Tensor] = {}  # what has come, or stays on this rank
+        self._coming: dict[Message, tuple[Tensor, mpi.Request]] = {}
+        self._posted, self._when = 0, {}
+        self.passes.begin(step, [data.y for data in micro_batches])
+        for stage in self.stages.values():
+            stage.zero_grad()
+
+    def _take(self, turn: tuple[int, ...]) -> None:
+        """Carry out the actions in these places of the order, which is one unless two run side by side."""
+        start = mpi.wtime(self.comm)
+        results = [self._carry_out(self.order[place]) for place in turn]
+        end = mpi.wtime(self.comm)
+        for place, result in zip(turn, results):
+            self._when[self.order[place]] = start, end
+            if result is not None:
+                self._hand_on(place, result)
+
+    def _carry_out(self, action: Action) -> Tensor | None:
+        """Do it; what another stage needs of it."""
+        kind, s, i = action
+        if kind == "F":
+            return self._forward(s, i)
+        if kind in "BI":
+            return self.passes.backward(s, i, self._here.pop(("gradient", s, i), None))
+        if kind == "W":
+            return self.passes.backward_for_weights(s, i)
+        return self.weights.update(s)
+
+    def _forward(self, s: int, i: int) -> Tensor | None:
+        x = self._here.pop(("activation", s - 1, i)) if s else self._x[i]
+        if s:
+            x.requires_grad_(self._boundaries[i][s - 1].requires_grad)
+        y = self.passes.forward(s, i, x)
+        if s < self.passes.last:
+            return y
+        self._total += y.item()
+        self._here["gradient", s, i] = torch.full_like(y, self._seeds[i])
+        return None
+
+    def _update(self) -> None:
+        """The steps that wait for all passes of the rank."""
+        if self._flush:
+            self.shared.add_gradients()
+            for place, action in enumerate(self.order):
+                if action.kind == "S":
+                    self._take((place,))
+
+    # Messages ---------------------------------------------------------------------------------------------------------
+
+    def _post(self, place: int) -> None:
+        """Post the receives of all actions up to this place of the order."""
+        while self._posted <= min(place, len(self.order) - 1):
+            for message in self.exchanges[self._posted].receives:
+                boundary = self._boundaries[message.micro][message.stage]
+                if message.kind == "activation" or boundary.requires_grad:
+                    buffer = torch.empty(boundary.shape, dtype=boundary.dtype, device=self._device)
+                    self._coming[message] = buffer, self.comm.Irecv(raw(buffer), message.peer, message.tag)
+            self._posted += 1
+
+    def _receive(self, turn: tuple[int, ...]) -> None:
+        """Wait for what these actions need from other ranks."""
+        for place in turn:
+            for message in self.exchanges[place].receives:
+                if message in self._coming:
+                    buffer, request = self._coming.pop(message)
+                    request.Wait()
+                    self._here[message[:3]] = buffer
+
+    def _hand_on(self, place: int, result: Tensor) -> None:
+        """Begin to send the result, or keep it for another stage of this rank."""
+        sends = self.exchanges[place].sends
+        if not sends:
+            kind, s, i = self.order[place]
+            self._here[("activation", s, i) if kind == "F" else ("gradient", s - 1, i)] = result
+        for message in sends:
+            result = result.contiguous()
+            self._sent.append((self.comm.Isend(raw(result), message.peer, message.tag), result))
+        while self._sent and self._sent[0][0].Test():  # free what is complete, and let MPI move the rest on
+            self._sent.popleft()
+
+    # What all ranks have to agree on ----------------------------------------------------------------------------------
+
+    def _agree(self, micro_batches: Sequence[Data]) -> None:
+        """Raise ValueError on every rank unless all have the same shapes, of which the stages' are then known."""
+        lines = [f"x {of(data.x)}, y {of(data.y)}" for data in micro_batches]
+        number = crc32("\n".join(lines).encode())
+        most = torch.tensor([number, -number])
+        self.comm.Allreduce(mpi.IN_PLACE, most, op=mpi.MAX)
+        if most[0] != -most[1]:
+            agree(self.comm, "the micro-batches", lines)
+        if len(lines) != self.schedule.micro_batches:
+            raise ValueError(
+                f"{self.schedule.name} is made for {self.schedule.micro_batches} micro-batches and was given "
+                f"{len(lines)}: cut the batch into as many, or make the schedule for these"
+            )
+        for data in micro_batches:
+            if (first := of(data.x)) not in self._known:
+                self._known[first] = [*chain(self.comm, self.schedule, self.stages, first), first]
+
+    def _mean_loss(self) -> float:
+        total = torch.tensor([self._total], dtype=torch.float64)
+        self.comm.Allreduce(mpi.IN_PLACE, total)
+        return total.item() / max(self._count, 1)
+
+
+def _turns(schedule: Schedule, rank: int) -> list[tuple[int, ...]]:
+    """The places of a rank's order, those together that run side by side; without an S that waits for all passes."""
+    pairs = schedule.together[rank] if schedule.together else ()
+    seconds = {place + 1 for place in pairs}
+    return [
+        (place, place + 1) if place in pairs else (place,)
+        for place, action in enumerate(schedule.orders[rank])
+        if place not in seconds and not (action.kind == "S" and schedule.weights == "flush")
+    ]
+
+
+def _seeds(counts: Sequence[int], schedule: Schedule) -> list[float]:
+    """What the backward pass of each micro-batch begins with: 1 / (the targets whose mean the update is for)."""
+    last = schedule.stages - 1
+    updates = sorted({a.micro for order in schedule for a in order if a.kind == "S" and a.stage == last})
+    flush = schedule.weights == "flush"
+    batches = [0 if flush else bisect_left(updates, i) for i in range(len(counts))]
+    together = [sum(n for n, other in zip(counts, batches) if other == batch) for batch in batches]
+    return [1 / max(n, 1) for n in together]
+
+
+def _one_each(stages: Mapping[int, nn.Module], make: Optimizers) -> dict[int, torch.optim.Optimizer]:
+    """An optimizer for each stage; a parameter that two stages share belongs to the first."""
+    taken, optimizers = set(), {}
+    for s, stage in sorted(stages.items()):
+        own = [p for p in stage.parameters() if p.requires_grad and id(p) not in taken]
+        taken |= {id(p) for p in own}
+        if own:
+            optimizers[s] = make(own)
+    return optimizers
+
+
+def _check(comm, schedule: Schedule, stages: Mapping, recompute: Collection[int], ahead: int) -> None:
+    """Raise ValueError on every rank if one of them has something that does not fit."""
+    agree(comm, "the schedules", [schedule.name, schedule.weights, *(" ".join(map(str, order)) for order in schedule)])
+    validate(schedule)
+    agree(comm, "the arguments of Pipeline", [f"recompute={sorted(recompute)} {ahead=}"])
+    if comm.size != schedule.ranks:
+        raise ValueError(
+            f"{schedule.name} is made for {schedule.ranks} ranks, and {comm.size} are running: start with "
+            f"mpirun -n {schedule.ranks}, or make the schedule for {comm.size}"
+        )
+    if ahead < 0 or not set(recompute) <= set(range(schedule.stages)):
+        raise ValueError(
+            f"receives are posted ahead >= 0 actions early, and recompute names stages of 0 ... {schedule.stages - 1}; "
+            f"got {ahead=}, recompute={sorted(recompute)}"
+        )
+    found = comm.allgather(sorted(stages))
+    if wrong := [rank for rank, chunks in enumerate(schedule.chunks) if found[rank] != chunks]:
+        rank = wrong[0]
+        raise ValueError(
+            f"rank {rank} has to be given the stages {schedule.chunks[rank]} of {schedule.name}, and got "
+            f"{found[rank]}: give each rank {{s: stages[s] for s in schedule.chunks[comm.rank]}}"
+        )
