@@ -126,7 +126,7 @@ def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
     the ranks compute, and cost no time. The bytes asked for are those of a rank in the middle.
 
     Try it: 80 layers on 8 ranks, 64 sequences of 4096 tokens, h = 8192, 32 micro-batches, 250 seconds. TP sends 280
-    times as many bytes. Which is quicker over links of 450 GB/s inside a machine, and over 50 GB/s between machines?
+    times as many bytes. Which is quicker over links of 450 GB/s inside a machine, and over 25 GB/s between machines?
     """
     raise NotImplementedError
 
@@ -210,8 +210,8 @@ def messages_of(orders, rank):
         stage, kind, micro = re.fullmatch(r"(\d+)([FBIW])(\d+)", action).groups()
         way = {"F": 1, "B": -1, "I": ___, "W": ___}[kind]  # where the result goes along the model
         before, after = int(stage) - way, int(stage) + way
-        receive = (___, home[before]) if home.get(before, rank) != rank else None
-        send = (action, home[after]) if ___ else None
+        receive = (f"{before}{kind}{micro}", home[before]) if home.get(before, rank) != rank else None
+        send = (___, home[after]) if ___ else None
         table.append((receive, send))
     return table
 
