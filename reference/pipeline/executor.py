@@ -37,7 +37,6 @@ from .schedule import Action, Schedule
 from .shared import Shared, raw
 from .simulate import Times
 from .validate import validate
-from .weights import Versions
 
 Optimizers = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 
@@ -79,7 +78,12 @@ class Pipeline:
         self.shared = Shared(comm, self.stages)
         self.optimizers = _one_each(self.stages, optimizer) if optimizer else {}
         flush, with_optimizers = schedule.weights == "flush", (self.stages, self.optimizers)
-        self.weights = Latest(*with_optimizers) if flush else Versions(*with_optimizers, schedule)
+        if flush:
+            self.weights = Latest(*with_optimizers)
+        else:
+            from .weights import Versions
+
+            self.weights = Versions(*with_optimizers, schedule)
         self.passes = Passes(self.weights, schedule.stages - 1, loss, schedule.splits, set(recompute), seed)
         self._flush, self._turns = flush, _turns(schedule, comm.rank)
         self._device = next((p.device for stage in self.stages.values() for p in stage.parameters()), None)
