@@ -1,7 +1,8 @@
 """torch.distributed.pipelining: one step of each of its schedules, on an MLP that is cut into one or two stages a rank.
 
-Losses are sums and gradients are not scaled, so those of the mean are what it finds, divided by SIZE. What each rank
-does is noted while it does it, because torch's own account of the order is written apart from what it carries out.
+A micro-batch's loss is its share of the mean over the batch, and gradients are not scaled: they are added, as in our
+executor. What each rank does is noted while it does it, because torch's own account of the order is written apart from
+what it carries out.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ def micro_batches() -> list[Data]:
     """The batch, in parts of one size."""
     whole = batch(digits(), SIZE, 0)
     return [Data(*pair) for pair in zip(*(each.chunk(MICRO_BATCHES) for each in whole))]
+
+
+def share_of_mean(logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """What a micro-batch adds to the mean loss of the batch."""
+    return cross_entropy_sum(logits, y) / SIZE
 
 
 def ends(stages: int) -> list[int]:
@@ -85,7 +91,7 @@ def noting(stage, order: list[str]):
 
 
 def one_step(name: str, numbers: list[int], stages: int) -> dict:
-    """A step of a rank with the stages of these numbers: losses, gradients by name, the order, torch's word for it."""
+    """A step of a rank with the stages of these numbers: loss, gradients, the order, and torch's word for that."""
     from torch.distributed.pipelining import PipelineStage
     from torch.distributed.pipelining.schedules import PipelineScheduleSingle, get_schedule_class
 
@@ -95,13 +101,13 @@ def one_step(name: str, numbers: list[int], stages: int) -> dict:
     own = [noting(PipelineStage(part, s, stages, torch.device("cpu")), order) for s, part in parts.items()]
     schedule = get_schedule_class(name)
     single = issubclass(schedule, PipelineScheduleSingle)
-    program = schedule(own[0] if single else own, MICRO_BATCHES, loss_fn=cross_entropy_sum, scale_grads=False)
+    program = schedule(own[0] if single else own, MICRO_BATCHES, loss_fn=share_of_mean, scale_grads=False)
     x, y = (torch.cat(each) for each in zip(*micro_batches()))
     losses: list[torch.Tensor] = []
     program.step(*([x] if 0 in parts else []), target=y if stages - 1 in parts else None, losses=losses)
     return {
-        "losses": [loss.item() / SIZE for loss in losses],
-        "gradients": {name: w.grad / SIZE for part in parts.values() for name, w in part.named_parameters()},
+        "loss": sum(loss.item() for loss in losses),
+        "gradients": {name: w.grad for part in parts.values() for name, w in part.named_parameters()},
         "order": order,
         "said": {r: [str(a) for a in said if a] for r, said in program._get_pipeline_order().items()} if single else {},
     }
