@@ -4,9 +4,12 @@ Idea      A rank does its actions in their order, each as soon as what it needs 
 
               start(a) = max(end of the action before it on this rank, end(n) + send for what it needs, n, elsewhere)
 
-          One pass over all actions: a rank is followed until it needs something that has not been done yet, and again
-          when that has been done. If the pass ends with actions left, the schedule cannot be carried out.
+          One pass over all actions, each after what it needs (schedule.turns). If the pass ends with actions left, the
+          schedule cannot be carried out.
 Messages  travel while their sender computes on, and take `send` seconds between two ranks, none within one.
+Bubble    is what is idle of all ranks' time, p times the makespan. The zero-bubble papers take the longest span of one
+          rank instead, from its own first start to its own last end: ranks that end later also began later, and begin
+          the next step later. In training, what counts is how much later each step ends than the one before: `period`.
 Left out  What messages take from each other when one link carries several at once.
 """
 
@@ -16,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .schedule import KINDS, Action, Schedule, turns
+from .schedule import KINDS, Action, Schedule, repeat, turns
 
 Seconds = float | Sequence[float]
 
@@ -45,12 +48,35 @@ class Costs(NamedTuple):
         if kind == "B" and self.B is None:
             return self.of("I", stage) + self.of("W", stage)
         seconds = getattr(self, kind)
-        return float(seconds[stage] if isinstance(seconds, Sequence) else seconds)
+        return float(seconds[stage] if _one_each(seconds) else seconds)
 
     def chunked(self, v: int) -> Costs:
         """The costs of stages that are a v-th as large, so that a rank with v of them has as much to do as before."""
-        cut = lambda seconds: [x / v for x in seconds] if isinstance(seconds, Sequence) else seconds / v  # noqa: E731
-        return self._replace(**{k: cut(x) for k, x in zip("FIWB", self) if x is not None}, S=cut(self.S))
+        cut = lambda seconds: [x / v for x in seconds] if _one_each(seconds) else seconds / v  # noqa: E731
+        per_stage = {name: getattr(self, name) for name in (*KINDS, "pair")}
+        return self._replace(**{name: cut(x) for name, x in per_stage.items() if x is not None})
+
+    def check(self, schedule: Schedule) -> None:
+        """Raise ValueError unless there are as many numbers as needed, and none is negative or infinite."""
+        lengths = dict.fromkeys((*KINDS, "pair"), ("stage", schedule.stages))
+        lengths |= {"sizes": ("micro-batch", schedule.micro_batches)}
+        for name, given in self._asdict().items():
+            what, count = lengths.get(name, ("", 0))
+            if _one_each(given) and len(given) != count:
+                wanted = f"{count}, one for each {what}" if what else "one number"
+                raise ValueError(f"costs: {name} has {len(given)} entries and must have {wanted}")
+            for x in given if _one_each(given) else () if given is None else (given,):
+                if not 0 <= x < float("inf"):
+                    raise ValueError(f"costs: {name} has {x}: a cost must be finite and at least 0")
+        if self.sizes is not None and self.pair is not None:
+            raise ValueError(
+                "costs: sizes and pair cannot be given together: what a pair of unequal sizes takes is open"
+            )
+
+
+def _one_each(seconds: Seconds | None) -> bool:
+    """Whether these are seconds of each stage (a list, an array), not one number for all."""
+    return hasattr(seconds, "__len__")
 
 
 UNIT = Costs()
@@ -86,7 +112,15 @@ class Times:
     @property
     def bubble(self) -> float:
         """The share of the makespan, over all ranks, in which nothing is computed."""
-        return 1 - sum(self.busy) / (len(self.busy) * self.makespan)
+        return self._idle_of(self.makespan)
+
+    @property
+    def bubble_of_spans(self) -> float:
+        """The same share of the longest span of a rank: the zero-bubble papers' rate."""
+        return self._idle_of(max(self.spans))
+
+    def _idle_of(self, seconds: float) -> float:
+        return 1 - sum(self.busy) / (len(self.busy) * seconds) if seconds else 0.0
 
 
 def _covered(starts: list[float], ends: list[float]) -> float:
@@ -99,11 +133,12 @@ def _covered(starts: list[float], ends: list[float]) -> float:
 
 
 def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
-    """When every action starts and ends, the first at 0. Raises ValueError if some can never start."""
+    """When every action starts and ends, the first at 0. Raises ValueError if one never can, or for wrong costs."""
+    costs.check(schedule)
     starts, ends = [[] for _ in schedule.orders], [[] for _ in schedule.orders]
     done: dict[Action, tuple[float, int]] = {}  # when, and on which rank
     seconds = {(kind, s): costs.of(kind, s) for kind in KINDS for s in range(schedule.stages)}
-    sizes = costs.sizes or [1.0] * schedule.micro_batches
+    sizes = [1.0] * schedule.micro_batches if costs.sizes is None else costs.sizes
     clock = [0.0] * schedule.ranks
     for r, _, actions, needed in turns(schedule):
         start = clock[r]
@@ -121,6 +156,18 @@ def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
     if sum(map(len, ends)) < sum(map(len, schedule.orders)):
         raise ValueError(f"{schedule.name} cannot be carried out: use validate() to see why")
     return Times(schedule, starts, ends)
+
+
+def period(schedule: Schedule, costs: Costs = UNIT, steps: int = 8) -> float:
+    """Seconds from the end of one step to the end of the next, when the schedule is repeated without a pause.
+
+    Simulates `steps` steps and takes the mean of the later half: the earlier ones may still be settling. (PipeDream has
+    no steps: what one more micro-batch takes in the long run shows in a longer stream.)
+    """
+    sizes = None if costs.sizes is None else [*costs.sizes] * steps
+    ends = simulate(repeat(schedule, steps), costs._replace(sizes=sizes)).ends
+    done = [max(own[t * len(own) // steps - 1] for own in ends) for t in (steps // 2, steps)]
+    return (done[1] - done[0]) / (steps - steps // 2)
 
 
 def activations(schedule: Schedule, kept: float = 1.0) -> list[float]:
