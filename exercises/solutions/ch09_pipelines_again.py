@@ -1,6 +1,6 @@
 """The same exercises solved in another way: graders must accept both."""
 
-import math
+import itertools
 import re
 
 # Level 1: predict --------------------------------------------------------------------------------------------------
@@ -21,9 +21,7 @@ def least_micro_batches(p, percent):
     """Tried out, one after the other, with whole numbers: idle passes times 100 against percent times all passes. For
     thousands of ranks the formula is quicker, but nothing here can be off by one.
     """
-    for m in range(1, 100 * p):
-        if 100 * (p - 1) <= percent * (m + p - 1):
-            return m
+    return next(m for m in itertools.count(1) if 100 * (p - 1) <= percent * (m + p - 1))
 
 
 def activations_kept(schedule, p, m, batch):

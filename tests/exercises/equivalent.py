@@ -9,6 +9,7 @@ EXCHANGE = "comm.Sendrecv(x, {}=partner, recvbuf=other, {}=partner)"
 WAITING = "waiting, g, status = (set(clock), np.empty_like(w), {})"
 CAME = "came, went, status = ([0] * comm.size, [0] * comm.size, {})"
 BITS = "for bit in reversed(range(d.bit_length(){})):"
+QUICKER = "return (tp, pp, 'TP' if tp_seconds {} pp_seconds else 'PP')"
 
 EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "ring_reduce_scatter": {
@@ -59,5 +60,9 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     },
     "how_many_to_send": {
         f"{BITS.format('')}  ->  {BITS.format(' + 1')}": "that bit alone is more than d",
+    },
+    # Chapter 9
+    "tp_or_pp": {
+        f"{QUICKER.format('<')}  ->  {QUICKER.format('<=')}": "they are never equally quick",
     },
 }

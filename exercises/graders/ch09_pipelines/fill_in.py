@@ -128,7 +128,7 @@ def consequence(orders, right):
 
 
 stage_order = Exercise(
-    cases=stages((3, 4), (4, 8), (2, 5), (4, 4), (5, 3), (4, 1), (1, 3)),
+    cases=stages((3, 6), (4, 8), (2, 5), (4, 4), (5, 3), (4, 1), (1, 3)),
     checks=[right_orders],
     hints=[
         "Draw three stages and four micro-batches. The last stage: F0 B0 F1 B1 F2 B2 F3 B3. When is the gradient of "
@@ -159,22 +159,26 @@ def orders_and_costs(rng):
         yield Case(f"{label}, seconds = {seconds}, send = {send}", ((orders, seconds, send),))
 
 
-def alternatives(free, needed, took, send, late):
-    """(start, end) of an action as somebody has it, and the hint. `needed`: when what it needs ended, or None.
+NOT_WAITED = {
+    "F": "It starts when its rank is free, whether or not what it needs has come. The later of the two counts.",
+    "B": "It starts when its rank is free, as if nothing else were needed. From which rank does a gradient come: the "
+    "one before or the one behind?",
+}
 
-    late: the largest of all ends so far.
+
+def alternatives(kind, free, needed, took, send, late):
+    """(start, end) of an action of this kind as somebody has it, and the hint.
+
+    needed: when what it needs from another rank ended, or None; late: the largest of all ends so far.
     """
     arrives = needed + send if needed is not None else 0.0
     start = max(free, arrives)
+    yield (free, free + took), NOT_WAITED[kind]
     yield (
-        (free, free + took),
-        "It starts when its rank is free, whether or not what it needs has come. The later of the two counts.",
+        (arrives, arrives + took),
+        "It starts when what it needs has come, though its rank is still busy with the action before.",
     )
     if needed is not None:
-        yield (
-            (arrives, arrives + took),
-            "It starts when what it needs has come, though its rank is still busy with the action before.",
-        )
         yield (
             (max(free, needed), max(free, needed) + took),
             "It starts when what it needs has been computed, on the other rank: the message takes `send` seconds to "
@@ -218,15 +222,15 @@ def right_times(case, answer):
     if not all(_pair(each) for row in got for each in row):
         return Finding(f"not all entries are pairs of numbers: {got[0]!r:.100}.", form)
     wrong = [
-        (*want[r][k], r, k)
+        (min(want[r][k][0], got[r][k][0]), r, k)
         for r, order in enumerate(orders)
         for k in range(len(order))
         if not _same(got[r][k], want[r][k])
     ]
     if not wrong:
         return None
-    start, end, r, k = min(wrong)
-    have = got[r][k]
+    _, r, k = min(wrong)
+    have, (start, end) = got[r][k], want[r][k]
     if _same(have, (end, start)):
         return Finding(f"{orders[r][k]} on rank {r}: {have}.", "The start comes first, then the end.")
     seen = (
@@ -236,7 +240,7 @@ def right_times(case, answer):
     other = next((need for need in needs(action(orders[r][k], r), made) if need.stage != r), None)
     needed = other and times.ends[other.stage][made.orders[other.stage].index(other)]
     ended = max((each for row in times.ends for each in row if each <= start), default=0.0)
-    tried = alternatives(times.ends[r][k - 1] if k else 0.0, needed, end - start, send, ended)
+    tried = alternatives(orders[r][k][0], times.ends[r][k - 1] if k else 0.0, needed, end - start, send, ended)
     hints = (hint for slip, hint in tried if _same(have, slip))
     if _same((have[0],), (start,)):
         otherwise = "It starts when it should. How long does an action of this kind take?"

@@ -1,0 +1,9 @@
+"""p - 1 idle passes, of m + p."""
+
+EARNS = "the row is too long"
+
+
+def bubble_share(schedule, p, m, v):
+    if schedule == "naive":
+        return (p - 1) / p
+    return (p - 1) / (m * v + p)

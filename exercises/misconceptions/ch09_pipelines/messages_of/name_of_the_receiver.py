@@ -1,0 +1,18 @@
+"""The name of the action that needs it."""
+
+import re
+
+EARNS = "The name of a message is the action"
+
+
+def messages_of(orders, rank):
+    home = {int(re.match(r"\d+", action)[0]): r for r, order in enumerate(orders) for action in order}
+    table = []
+    for action in orders[rank]:
+        stage, kind, micro = re.fullmatch(r"(\d+)([FBIW])(\d+)", action).groups()
+        way = {"F": 1, "B": -1, "I": -1, "W": 0}[kind]
+        before, after = int(stage) - way, int(stage) + way
+        receive = (f"{before}{kind}{micro}", home[before]) if home.get(before, rank) != rank else None
+        send = (f"{after}{kind}{micro}", home[after]) if home.get(after, rank) != rank else None
+        table.append((receive, send))
+    return table
