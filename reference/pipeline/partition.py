@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from math import inf
+from operator import add
 from typing import NamedTuple
 
 from .simulate import Costs
@@ -91,24 +92,37 @@ def partition(
 
 
 def min_max(N: int, p: int, cost: Price, complaint: Callable[[], str] = lambda: "") -> Cut:
-    """The cut of N layers into p stages whose dearest stage is cheapest, for any price of a stage.
+    """The cut of N layers into p stages whose dearest stage is cheapest; of several, the cheapest together.
 
     Raises ValueError if p is not in 1 ... N, or if each cut has a stage of infinite price; `complaint` says more.
     """
-    check(N, p)
-    best = [[inf] * (N + 1) for _ in range(p)]
-    last = [[0] * (N + 1) for _ in range(p)]
-    for i in range(1, N - p + 2):
-        best[0][i] = cost(0, 0, i)
-    for r in range(1, p):
-        for i in range(r + 1, N - p + r + 2):  # p - r - 1 layers are left for the stages behind
-            best[r][i], last[r][i] = min((max(best[r - 1][k], cost(r, k, i)), k) for k in range(r, i))
-    if best[-1][N] == inf:
+    bound, _ = least(N, p, cost, max)
+    if bound == inf:
         raise ValueError(f"{N} layers cannot be cut into {p} stages that fit: {complaint()}")
+
+    def within(r: int, k: int, i: int) -> float:
+        price = cost(r, k, i)
+        return price if price <= bound else inf
+
+    return Cut(bound, least(N, p, within, add).ends)
+
+
+def least(N: int, p: int, cost: Price, combine: Callable[[float, float], float]) -> Cut:
+    """The dynamic programme: the cut of least price; `combine` (max, add) makes it of the prices of the stages."""
+    check(N, p)
+    best = {i: cost(0, 0, i) for i in range(1, N - p + 2)}
+    last = []
+    for r in range(1, p):  # leave a layer for each of the p - r - 1 stages behind
+        ways = {
+            i: min((combine(best[k], cost(r, k, i)), k) for k in range(r, i) if k in best)
+            for i in range(r + 1, N - p + r + 2)
+        }
+        best = {i: price for i, (price, _) in ways.items()}
+        last.append({i: k for i, (_, k) in ways.items()})
     ends = [N]
-    for r in range(p - 1, 0, -1):
-        ends.append(last[r][ends[-1]])
-    return Cut(best[-1][N], tuple(reversed(ends)))
+    for before in reversed(last):
+        ends.append(before[ends[-1]])
+    return Cut(best[N], tuple(reversed(ends)))
 
 
 def price(
@@ -197,15 +211,7 @@ def additive(layers: Sequence[Layer], workers: int | Sequence[Worker], send: Sen
     can, and cuts where messages are small, however unequal the stages become.
     """
     workers = [Worker()] * workers if isinstance(workers, int) else workers
-    check(len(layers), len(workers))
-    cost = price(layers, workers, send, overlap=False)
-    best = {i: (cost(0, 0, i), (i,)) for i in range(1, len(layers) + 1)}
-    for r in range(1, len(workers)):
-        best = {
-            i: min((best[k][0] + cost(r, k, i), (*best[k][1], i)) for k in range(r, i))
-            for i in range(r + 1, len(layers) + 1)
-        }
-    return Cut(*best[len(layers)])
+    return least(len(layers), len(workers), price(layers, workers, send, overlap=False), add)
 
 
 def check(N: int, p: int) -> None:
