@@ -37,6 +37,7 @@ from .schedule import Action, Schedule
 from .shared import Shared, raw
 from .simulate import Times
 from .validate import validate
+from .weights import Versions
 
 Optimizers = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 
@@ -75,15 +76,10 @@ class Pipeline:
         _check(comm, schedule, stages, recompute, ahead)
         self.comm, self.schedule, self.stages, self.ahead = comm, schedule, dict(stages), ahead
         self.order, self.exchanges = schedule.orders[comm.rank], messages(schedule)[comm.rank]
-        self.shared = Shared(comm, self.stages)
+        self.shared = Shared(comm, self.stages, schedule.weights)
         self.optimizers = _one_each(self.stages, optimizer) if optimizer else {}
         flush, with_optimizers = schedule.weights == "flush", (self.stages, self.optimizers)
-        if flush:
-            self.weights = Latest(*with_optimizers)
-        else:
-            from .weights import Versions
-
-            self.weights = Versions(*with_optimizers, schedule)
+        self.weights = Latest(*with_optimizers) if flush else Versions(*with_optimizers, schedule)
         self.passes = Passes(self.weights, schedule.stages - 1, loss, schedule.splits, set(recompute), seed)
         self._flush, self._turns = flush, _turns(schedule, comm.rank)
         self._device = next((p.device for stage in self.stages.values() for p in stage.parameters()), None)

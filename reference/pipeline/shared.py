@@ -13,6 +13,7 @@ Left out  Groups of more than a few ranks, for which an all-reduce is cheaper (c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import torch
@@ -20,17 +21,21 @@ from torch import Tensor, nn
 
 from .. import mpi
 from ..data_parallel.average import by_type, trained_gradients
+from .stages import Stage
 
 TAG = 0  # of these messages: no others of the pipeline are under way then
 
 
 def named(stages: Mapping[int, nn.Module]) -> dict[str, list[nn.Parameter]]:
-    """The parameters of a rank's stages by their first names in the model, each with its copies on this rank."""
+    """The parameters of a rank's stages by their first names in the model, each with its copies on this rank.
+
+    A stage that was not made by cut() knows no model: its names are its own, and other stages' are other parameters.
+    """
     found: dict[str, dict[int, nn.Parameter]] = {}
-    for _, stage in sorted(stages.items()):
-        first_names = getattr(stage, "first_names", {})
+    for s, stage in sorted(stages.items()):
         for name, parameter in stage.named_parameters():
-            found.setdefault(first_names.get(name, name), {})[id(parameter)] = parameter
+            name = stage.first_names[name] if isinstance(stage, Stage) else f"stage {s}: {name}"
+            found.setdefault(name, {})[id(parameter)] = parameter
     return {name: list(copies.values()) for name, copies in found.items()}
 
 
@@ -38,15 +43,17 @@ class Shared:
     """What this rank shares with others, and with itself.
 
     Collective. Copies are given the values of the lowest rank that has one. Raises ValueError on every rank if copies
-    differ in shape, type or in whether they are trained.
+    differ in shape, type or in whether they are trained; and if there are any while `weights` is not "flush", since
+    copies that are updated at different times are no longer copies.
     """
 
-    def __init__(self, comm, stages: Mapping[int, nn.Module]):
+    def __init__(self, comm, stages: Mapping[int, nn.Module], weights: str = "flush"):
         self.comm, self.copies = comm, named(stages)
         everywhere = comm.allgather({name: _looks(copies) for name, copies in self.copies.items()})
         _agree(everywhere)
         self.ranks = {name: [r for r, names in enumerate(everywhere) if name in names] for name in self.copies}
-        self.anywhere = any(sum(name in other for other in everywhere) > 1 for names in everywhere for name in names)
+        if weights != "flush":
+            _refuse_copies(everywhere, weights)
         self._begin_equal()
 
     def add_gradients(self) -> None:
@@ -109,6 +116,16 @@ def _looks(copies: list[nn.Parameter]) -> list[str]:
         f"{str(p.dtype).removeprefix('torch.')} {list(p.shape)}" + (" trained" if p.requires_grad else " frozen")
         for p in copies
     ]
+
+
+def _refuse_copies(everywhere: list[dict[str, list[str]]], weights: str) -> None:
+    places = Counter(name for names in everywhere for name, copies in names.items() for _ in copies)
+    if several := [name for name, number in places.items() if number > 1]:
+        raise ValueError(
+            f"{several[0]} lives in {places[several[0]]} places, whose stages would be updated at different times with "
+            f'weights="{weights}": give each place a parameter of its own (an untied model), or take a schedule that '
+            f"flushes"
+        )
 
 
 def _agree(everywhere: list[dict[str, list[str]]]) -> None:
