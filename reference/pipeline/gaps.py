@@ -9,6 +9,7 @@ Method    The orders are followed in time, as simulate() does, and a W is put in
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -20,36 +21,43 @@ Pass = tuple[str, int]
 
 
 def in_gaps(
-    name: str, orders: Sequence[Iterable[Pass]], m: int, limit: int, costs: Costs = UNIT, slack: float = 0.0
+    name: str,
+    orders: Sequence[Iterable[Pass]],
+    m: int,
+    limit: float,
+    costs: Costs = UNIT,
+    kept: float = 1.0,
+    slack: float = 0.0,
 ) -> Schedule:
     """The schedule that has these orders of F and I, each with micro-batches 0 ... m - 1, and every W in a gap.
 
-    limit   activations that a rank can keep: those of one micro-batch in one stage are 1, until its W
+    limit   activations that a rank has room for, as `activations` counts them, with `kept`
     slack   by what part of a W the next pass may be held up for it
-    Raises ValueError if `limit` does not suffice for these orders.
+    Raises ValueError if there is not enough room for these orders, or they wait for each other.
     """
     plan = Schedule(name, tuple(tuple(numbered(order, m)) for order in orders))
     done: dict[Action, tuple[float, int]] = {}  # when, and on which rank
     filled, late = [[] for _ in orders], [deque() for _ in orders]
-    clock, live = [0.0] * len(orders), [0] * len(orders)
+    clock, live = [0.0] * len(orders), [0.0] * len(orders)
     for r, _, (action,), needed in turns(plan):
         start = max((when + costs.send * (where != r) for when, where in map(done.get, needed)), default=0.0)
+        full = limit - 1 + 1e-9 if action.kind == "F" else math.inf
         while late[r]:
-            end = clock[r] + costs.of("W", late[r][0].stage)
-            fits = end <= max(start, clock[r]) + slack * (end - clock[r])
-            if not (fits or (action.kind == "F" and live[r] == limit)):
+            took = costs.of("W", late[r][0].stage)
+            if live[r] <= full and clock[r] + took > max(start, clock[r]) + slack * took:
                 break
             filled[r].append(late[r].popleft())
-            clock[r], live[r] = end, live[r] - 1
+            clock[r], live[r] = clock[r] + took, live[r] - kept
+        if live[r] > full:
+            raise ValueError(f"{name}: rank {r} has no room for {action}, it keeps {live[r]:g} of {limit:g} already")
         clock[r] = max(start, clock[r]) + costs.of(action.kind, action.stage)
         done[action] = clock[r], r
         filled[r].append(action)
+        live[r] += 1 if action.kind == "F" else kept - 1
         if action.kind == "I":
             late[r].append(action._replace(kind="W"))
-        else:
-            live[r] += 1
-            if live[r] > limit:
-                raise ValueError(f"{name}: rank {r} cannot do {action} with room for {limit}: it would keep {live[r]}")
+    if len(done) < sum(map(len, plan)):
+        raise ValueError(f"{name}: these orders wait for each other")
     return flushed(name, [[*order, *rest] for order, rest in zip(filled, late)])
 
 

@@ -132,7 +132,7 @@ def test_v_does_as_torch_does(p, m):
 
 def test_memory_that_does_not_suffice():
     order = [("F", 0)] * 3 + [("F", 0), ("I", 0)] * 4
-    with pytest.raises(ValueError, match="name: rank 0 cannot do 0F2 with room for 2"):
+    with pytest.raises(ValueError, match="name: rank 0 has no room for 0F2, it keeps 2 of 2 already"):
         in_gaps("name", [order], 4, limit=2)
 
 
