@@ -5,7 +5,8 @@
 Every page must load without a request to another host, without an error on the console and without a missing file; its
 mathematics must be typeset; its pictures must have an alternative text; its links within the book must lead somewhere;
 it must fit a phone; and a search for "ring" must find something. Some page must have a step-through of recorded
-all-reduces, and by keyboard, mouse and touch it must show what was recorded. Exit status 0 only if all of it holds.
+all-reduces, and by keyboard, mouse and touch it must show what was recorded; some page an explorer of schedules
+(check_explorer.py). Exit status 0 only if all of it holds.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import threading
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
 
+from check_explorer import LINK, check_explorer, check_offline
 from playwright.sync_api import Error, Page, TimeoutError, sync_playwright
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -55,6 +57,7 @@ INSPECT = """() => {
     links: [...document.querySelectorAll('a[href]')].map(a => a.href),
     ids: [...document.querySelectorAll('[id]')].map(e => e.id),
     widgets: article.querySelectorAll('.erc-steps').length,
+    explorers: article.querySelectorAll('.erc-explorer').length,
   };
 }"""
 
@@ -172,7 +175,8 @@ def check_links(check: Checks, told: dict[str, dict], base: str, root: Path) -> 
             if not target.startswith(base):
                 continue
             path = root / unquote(urlparse(target).path).lstrip("/")
-            lost = fragment and target in ids and unquote(fragment) not in ids[target]
+            setting = fragment.startswith(LINK) and target in told and told[target]["explorers"]
+            lost = fragment and target in ids and unquote(fragment) not in ids[target] and not setting
             if not path.exists() or lost:
                 bad.append(link.removeprefix(base))
         check(not bad, f"{url.removeprefix(base)} links", bad[:5])
@@ -382,6 +386,19 @@ def check_book(root: Path, screenshots: Path | None = None) -> Checks:
                 check_step_through(check, browser, name, url)
             except Error as error:  # something is not there, or cannot be clicked
                 check(False, f"{name} step-through", error)
+        explorers = [url for url, page in told.items() if page["explorers"]]
+        check(bool(explorers), "some page has an explorer", "the one on pipeline schedules should have one")
+        for url in explorers:
+            name, into = (
+                url.removeprefix(f"{base}/"),
+                [urldefrag(link) for page in told.values() for link in page["links"]],
+            )
+            links = {fragment for target, fragment in into if target == url and fragment.startswith(LINK)}
+            try:
+                check_explorer(check, browser, name, url, links, DESKTOP, PHONE, WIDTH)
+                check_offline(check, browser, root / name)
+            except Error as error:
+                check(False, f"{name} explorer", error)
         check_links(check, told, base, root)
         check_search(check, page, base)
         if screenshots:

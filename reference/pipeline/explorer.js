@@ -67,9 +67,9 @@ async function start(root) {
   let work = Object.keys(head.works)[0], send = String(head.sends[0]), zoom = 0, step = 0;
   let panels = [], moments = [0], scale = 1;
 
-  const chunks = (name) => head.schedules[name][1];
+  const chunks = (name) => head.schedules[name].chunks;
   const last = () => moments.length - 1;
-  const stepping = steps(root, { last, at: () => step, show });
+  const stepping = steps(root, { last, at: () => step, show, seconds: 0.7 });
 
   // ---- choosing
 
@@ -162,7 +162,7 @@ async function start(root) {
     find("charts").replaceChildren(...panels.map((panel) => {
       const figure = document.createElement("figure");
       element(figure, "figcaption", {}, panel.title);
-      element(figure, "p", { class: "idea" }, head.schedules[panel.setting.name][0]);
+      element(figure, "p", { class: "idea" }, head.schedules[panel.setting.name].idea);
       if (panel.refused) element(figure, "p", { class: "refused", role: "status" }, panel.refused);
       else buildChart(figure, panel, until);
       return figure;
@@ -220,11 +220,20 @@ async function start(root) {
 
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
+  // a number and its formula; or the words that say why there is no number
+  function closed(value, format, text = "") {
+    return typeof value === "string" ? ["–", value] : [format(value), text];
+  }
+
   function buildFigures() {
     const rows = {
       "makespan (s)": ({ times }) => units(times.makespan),
       "bubble, share of the makespan": ({ times }) => percent(times.bubble),
+      "by the closed form": ({ times, setting }) => closed(times.formula, percent,
+        `idle ${+(+times.idle).toFixed(2)} s: ${head.schedules[setting.name].text}${Number(send) ? ", and for messages" : ""}`),
+      "bubble, share of the longest span": ({ times }) => percent(times.spans),
       "peak activations, worst rank": ({ plan }) => +Math.max(...plan.peaks).toFixed(2),
+      "peak by its closed form": ({ plan }) => closed(plan.peak, (peak) => +peak.toFixed(2)),
       "versions of the weights": ({ plan }) => Math.max(...plan.versions),
     };
     const table = find("figures");
@@ -235,7 +244,11 @@ async function start(root) {
     Object.entries(rows).forEach(([name, value]) => {
       const row = element(body, "tr");
       element(row, "th", { scope: "row" }, name);
-      panels.forEach((panel) => element(row, "td", {}, panel.refused ? "–" : value(panel)));
+      panels.forEach((panel) => {
+        const [figure, note] = panel.refused ? ["–"] : [value(panel)].flat();
+        const cell = element(row, "td", {}, figure);
+        if (note) element(cell, "small", {}, note.replaceAll(">=", "≥").replaceAll("<=", "≤"));
+      });
     });
   }
 
@@ -397,7 +410,8 @@ async function start(root) {
     find("link").addEventListener("click", copy);
     root.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
-      if ("+-".includes(event.key)) zoomTo(zoom + (event.key === "+" ? 1 : -1));
+      const by = { "+": 1, "=": 1, "-": -1 }[event.key];
+      if (by) zoomTo(zoom + by);
     });
     window.addEventListener("hashchange", () => follows(location.hash) && root.scrollIntoView());
     let wide = 0;

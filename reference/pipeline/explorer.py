@@ -23,12 +23,14 @@ import base64
 import gzip
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ..perf import page
+from . import formulas
+from .bubbles import Outside, only
 from .catalogue import SCHEDULES, make
 from .draw import gantt
 from .schedule import KINDS, Action, Schedule, needs
@@ -56,6 +58,11 @@ class Work(NamedTuple):
         share = schedule.ranks / schedule.stages
         sizes = [share] * (schedule.stages - 1) + [share + self.last]
         return Costs(*([size * seconds for size in sizes] for seconds in (self.F, self.I, self.W)), send=send)
+
+    def whole(self, send: float) -> Costs:
+        """What a rank's whole share costs, as closed forms take it. Raises Outside if stages differ."""
+        only(self.last == 0, "stages of equal cost")
+        return Costs(self.F, self.I, self.W, send=send)
 
 
 WORKS = {
@@ -128,7 +135,10 @@ class Explorer:
             "sends": [f"{send:g}" for send in SENDS],
             "ranks": self.ranks,
             "micro_batches": self.micro_batches,
-            "schedules": {name: [SCHEDULES[name].idea, self.chunks_of(name)] for name in self.names},
+            "schedules": {
+                name: {"idea": SCHEDULES[name].idea, "chunks": self.chunks_of(name), "text": formulas.form(name).text}
+                for name in self.names
+            },
         }
 
     def lines(self) -> str:
@@ -161,6 +171,7 @@ def plan(setting: Setting) -> dict[str, Any]:
     stages      of each rank those that it has; order, micro, together: its actions (see above)
     peaks       of each rank, activations in units of what a micro-batch leaves in a rank's whole share
     versions    of each rank, versions of the weights
+    peak        the most of them, in closed form; where there is none, its region
     times       one for each of WORKS, and in it for each of SENDS
     """
     try:
@@ -178,7 +189,8 @@ def plan(setting: Setting) -> dict[str, Any]:
         "together": [sorted(pairs) for pairs in schedule.together],
         "peaks": [round(peak * share, 6) for peak in activations(schedule)],
         "versions": kept_versions(schedule),
-        "times": [_timed(schedule, work.costs(schedule, send)) for work in WORKS.values() for send in SENDS],
+        "peak": _closed(lambda: max(formulas.peaks(*setting))),
+        "times": [_timed(schedule, setting, work, send) for work in WORKS.values() for send in SENDS],
     }
 
 
@@ -190,8 +202,9 @@ def _letters(order: Sequence, stages: list[int]) -> tuple[str, dict[str, list[in
     return "".join(letters), {each: row for each, row in micro.items() if row != list(range(len(row)))}
 
 
-def _timed(schedule: Schedule, costs: Costs) -> dict[str, Any]:
+def _timed(schedule: Schedule, setting: Setting, work: Work, send: float) -> dict[str, Any]:
     """What the page gets of one simulation: ticks, and the figures that are shown."""
+    costs = work.costs(schedule, send)
     times = simulate(schedule, costs)
     values: list[int] = []
     waits = [_waits(starts, ends, values) for starts, ends in zip(times.starts, times.ends)]
@@ -202,7 +215,18 @@ def _timed(schedule: Schedule, costs: Costs) -> dict[str, Any]:
         "values": values,
         "makespan": ticks(times.makespan),
         "bubble": round(times.bubble, 6),
+        "spans": round(times.bubble_of_spans, 6),
+        "idle": _closed(lambda: formulas.idle(*setting, work.whole(send))),
+        "formula": _closed(lambda: formulas.bubble(*setting, work.whole(send))),
     }
+
+
+def _closed(form: Callable[[], float]) -> float | str:
+    """What a closed form says; where it is not exact, the words with which it says so."""
+    try:
+        return round(form(), 6)
+    except Outside as error:
+        return str(error)
 
 
 def _waits(starts: list[float], ends: list[float], values: list[int]) -> str:

@@ -82,10 +82,13 @@ def test_the_figures_are_those_of_the_functions(explorer):
         schedule = make(*setting)
         share = schedule.ranks / schedule.stages
         assert told["peaks"] == pytest.approx([peak * share for peak in activations(schedule)], abs=1e-6)
+        assert told["peak"] == pytest.approx(max(told["peaks"]), abs=1e-6) or "exact for" in told["peak"]
         assert told["versions"] == kept_versions(schedule)
         for (work, send), shown in zip(COSTS, told["times"], strict=True):
             times = simulate(schedule, work.costs(schedule, send))
             assert shown["bubble"] == pytest.approx(times.bubble, abs=1e-6)
+            assert shown["formula"] == pytest.approx(times.bubble, abs=2e-6) or "exact for" in shown["formula"]
+            assert shown["spans"] == pytest.approx(times.bubble_of_spans, abs=1e-6)
             assert shown["makespan"] * TICK == pytest.approx(times.makespan)
 
 
@@ -95,6 +98,7 @@ def test_1f1b_on_four_ranks_as_everyone_knows_it():
     assert told["peaks"] == [4, 3, 2, 1] and told["versions"] == [1] * 4 and told["share"] == 1
     even = told["times"][0]
     assert even["makespan"] * TICK == 33 and even["bubble"] == pytest.approx(3 / 11, abs=1e-6)
+    assert (even["idle"], even["formula"]) == (9, 0.272727)
     waits = [[even["values"][LETTERS.index(each)] * TICK for each in row.replace(".", "")] for row in even["waits"]]
     assert waits == [[6, 1, 1, 1], [1, 4, 1, 1], [2, 2, 1], [3]]  # rank 3 waits once, for its first F
 
