@@ -254,6 +254,44 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         return total
         """,
     ),
+    ("stage_order", "an array of strings, from what is ready"): (
+        "p, m, stage",
+        """
+        ahead = min(p - 1 - stage, m)
+        forward = [(2 * max(i - ahead, 0) + (i >= ahead) - 0.5, f"F{i}") for i in range(m)]
+        backward = [(2 * i + 1, f"B{i}") for i in range(m)]
+        return np.array([name for _, name in sorted(forward + backward, key=lambda pair: pair[0])])
+        """,
+    ),
+    ("when_it_ends", "in lists of lists, again and again until nothing changes"): (
+        "orders, seconds, send",
+        """
+        times = [[[0.0, 0.0] for _ in order] for order in orders]
+        changed = True
+        while changed:
+            changed = False
+            for r, order in enumerate(orders):
+                for k, action in enumerate(order):
+                    start = times[r][k - 1][1] if k else 0.0
+                    other = r + {"F": -1, "B": 1}[action[0]]
+                    if other in range(len(orders)):
+                        start = max(start, times[other][orders[other].index(action)][1] + send)
+                    new = [start, start + seconds[action[0]]]
+                    changed, times[r][k] = changed or new != times[r][k], new
+        return times
+        """,
+    ),
+    ("activations_kept", "a simulated order, in an array"): (
+        "schedule, p, m, batch",
+        """
+        peaks = np.zeros(p)
+        for r in range(p):
+            ahead = m if schedule == "GPipe" else min(p - 1 - r, m)
+            changes = [1] * ahead + [1, -1] * (m - ahead) + [-1] * ahead
+            peaks[r] = np.cumsum(changes).max()
+        return peaks * batch / p / m
+        """,
+    ),
 }
 
 

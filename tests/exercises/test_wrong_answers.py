@@ -98,6 +98,34 @@ ANSWERS = {  # (exercise, what is wrong): (arguments, body, words of the hint)
         """,
         "into how many parts does your code cut x?",
     ),
+    ("bubble_share", "1F1B is always busy"): (
+        "schedule, p, m, v",
+        'return {"1F1B": 0.0, "naive": (p - 1) / p}.get(schedule, (p - 1) / (v * m + p - 1))',
+        "Which of these three does the order change?",
+    ),
+    ("activations_kept", "the list is too short"): (
+        "schedule, p, m, batch",
+        "return [batch / p]",
+        "Return a list of 4 numbers",
+    ),
+    ("stage_order", "a generator"): (
+        "p, m, stage",
+        'yield "F0"',
+        "Return a list of strings",
+    ),
+    ("when_it_ends", "ends alone"): (
+        "orders, seconds, send",
+        "return [[1.0, 7.0], [2.5, 4.5]]",
+        "with one pair (start, end) for each of its actions",
+    ),
+    ("messages_of", "to the stage, as if it were a rank"): (
+        "orders, rank",
+        """
+        return [((f"{int(a[0]) - 1}{a[1:]}", int(a[0]) - 1) if a[0] > "0" and a[1] == "F" else None, None) for a in
+                orders[rank]]
+        """,
+        "Here nothing is sent, and another rank waits for it",
+    ),
 }
 
 

@@ -42,7 +42,7 @@ def shown(order: Sequence[str], most: int = 14) -> str:
 def words(got: object) -> list[str] | None:
     """What was returned as a list of strings; None if it is none."""
     got = got.tolist() if isinstance(got, np.ndarray) else got
-    return list(got) if isinstance(got, tuple | list) and all(isinstance(word, str) for word in got) else None
+    return list(got) if type(got) in (tuple, list) and all(isinstance(word, str) for word in got) else None
 
 
 def no_order(got: object, who: str, wanted: Sequence[str]) -> Finding | None:
@@ -56,12 +56,17 @@ def no_order(got: object, who: str, wanted: Sequence[str]) -> Finding | None:
     strange = next((word for word in order if word not in wanted), None)
     if strange is not None:
         micro = re.fullmatch(r"\d*[FBIW](\d+)", strange)
-        hint = "What comes after the last micro-batch, m - 1?" if micro else f'An action is written like "{wanted[0]}".'
+        hint = (
+            "Micro-batches are numbered from 0 to m - 1. Does a loop go too far?"
+            if micro
+            else f'An action is written like "{wanted[0]}".'
+        )
         return Finding(f'{who}: {shown(order)}\n  there is no action "{strange}".', hint)
     twice = next((word for word, times in there.items() if times > 1), None)
     if twice is not None:
         return Finding(
-            f'{who}: {shown(order)}\n  "{twice}" comes {there[twice]} times.', "Every action is done just once."
+            f'{who}: {shown(order)}\n  "{twice}" comes {there[twice]} times.',
+            "Every action is done just once. Where two pieces of the order meet, which of them has it?",
         )
     missing = [word for word in wanted if word not in there]
     if missing:

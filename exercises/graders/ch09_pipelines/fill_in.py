@@ -253,7 +253,11 @@ def right_times(case, answer):
 
 
 def _pair(each):
-    return isinstance(each, list | tuple) and len(each) == 2 and all(isinstance(t, int | float) for t in each)
+    return (
+        isinstance(each, list | tuple)
+        and len(each) == 2
+        and all(isinstance(t, int | float) and abs(t) < 1e300 for t in each)
+    )
 
 
 def _same(one, other):
@@ -354,8 +358,8 @@ def _seen(orders, rank, word, have, want):
     does = (("receives", "from"), ("sends", "to"))[side]
     told = f'{does[0]} "{have[side][0]}" {does[1]} rank {have[side][1]}' if have[side] else f"{does[0]} nothing"
     stages = [sorted({action(each, r).stage for each in order}) for r, order in enumerate(orders)]
-    homes = "; ".join(f"rank {r}: {', '.join(map(str, each))}" for r, each in enumerate(stages))
-    return f'rank {rank}, {("before", "after")[side]} "{word}": it {told}.\n  stages of {homes}'
+    homes = "; ".join(f"rank {r} has {', '.join(map(str, each))}" for r, each in enumerate(stages))
+    return f'rank {rank}, {("before", "after")[side]} "{word}": it {told}.\n  (Stages: {homes}.)'
 
 
 def _why(orders, rank, word, have, want):

@@ -1,7 +1,10 @@
 """Level 1 of chapter 9, predict: how long a pipeline is idle, what it keeps, which claims are true, TP or PP."""
 
 import math
+import sys
 from collections.abc import Sequence
+
+import numpy as np
 
 from exercises.grading import Exercise, Finding, checks, choices, inputs
 
@@ -49,12 +52,12 @@ _share = checks.number(
         ),
         (
             lambda schedule, p, m, v: p / (v * m + p - 1),
-            "The length of the row is right. The empty squares are not: how many passes does the first micro-batch "
-            "have behind it when it comes to the last of p ranks?",
+            "The whole time is right, m + p - 1 passes. The idle time is not: how many passes does the first "
+            "micro-batch have behind it when it comes to the last of p ranks?",
         ),
         (
             lambda schedule, p, m, v: (p - 1) / (v * m + p),
-            "The empty squares are right, the row is too long: m passes of work, and the idle ones.",
+            "The idle passes are right, the whole time is too long: m passes of work, and the idle ones.",
         ),
         (only("GPipe", lambda p, m, v: 1 - 2 * m / (m + 2 * p - 2)), TOO_EARLY),
         *[
@@ -324,10 +327,10 @@ OTHER_ACTIVATIONS = [
 def bytes_of_each_rank(case, answer):
     """The right bytes, rank by rank."""
     ((schedule, p, m, batch),), (got,) = case.arguments, answer.results
-    got = list(got) if not isinstance(got, str) and hasattr(got, "__iter__") else got
+    got = got.tolist() if isinstance(got, np.ndarray) else list(got) if type(got) is tuple else got
     if got is None:
         return Finding("it returned None.", "A function that ends without `return` gives None: return the list.")
-    if not isinstance(got, list) or len(got) != p or any(isinstance(each, str | bool) for each in got):
+    if not isinstance(got, list) or len(got) != p or not all(map(_number, got)):
         return Finding(
             f"it returned {got!r:.80}.", f"Return a list of {p} numbers: the bytes of rank 0, of rank 1, ..."
         )
@@ -355,11 +358,12 @@ def bytes_of_each_rank(case, answer):
     return Finding(seen, next(hints, otherwise))
 
 
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < sys.float_info.max
+
+
 def _alike(got: Sequence[float], want: Sequence[float]) -> bool:
-    try:
-        return len(got) == len(want) and all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(got, want))
-    except TypeError:
-        return False
+    return len(got) == len(want) and all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(got, want))
 
 
 activations_kept = Exercise(
@@ -664,10 +668,6 @@ def bytes_and_choice(case, answer):
     more = (P, m, seconds, bandwidth)
     hints = (hint for chosen, hint in CHOICES if ("TP" if chosen(tp, pp, wait, bubble, *more) else "PP") == got[2])
     return Finding(f"the bytes are right; {got[2]} is the slower one.", next(hints, SLOWER[got[2]]))
-
-
-def _number(value):
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 tp_or_pp = Exercise(

@@ -1,6 +1,6 @@
 """p idle passes, of m + p - 1."""
 
-EARNS = "The empty squares are not"
+EARNS = "The idle time is not"
 
 
 def bubble_share(schedule, p, m, v):

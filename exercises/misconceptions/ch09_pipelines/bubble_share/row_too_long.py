@@ -1,6 +1,6 @@
 """p - 1 idle passes, of m + p."""
 
-EARNS = "the row is too long"
+EARNS = "the whole time is too long"
 
 
 def bubble_share(schedule, p, m, v):

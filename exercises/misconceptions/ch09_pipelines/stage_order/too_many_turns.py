@@ -1,6 +1,6 @@
 """m turns."""
 
-EARNS = "What comes after the last micro-batch"
+EARNS = "Does a loop go too far?"
 
 
 def stage_order(p, m, stage):

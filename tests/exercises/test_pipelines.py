@@ -1,0 +1,110 @@
+"""What the graders of chapter 9 take for right is what its schedules do, simulated."""
+
+import pytest
+
+from exercises.graders.ch09_pipelines import common, fill_in, predict
+from exercises.grading.grade import draw
+from reference.pipeline.catalogue import make
+from reference.pipeline.messages import messages
+from reference.pipeline.simulate import UNIT, activations, simulate
+from reference.pipeline.versions import kept_versions
+from reference.pipeline.volume import boundary, contiguous, crossings, tensor_bytes
+from tests.exercises.test_graders import SEED
+
+NAMES = {"interleaved": "interleaved 1F1B"}
+P, M, V = 4, 16, 2
+
+
+def schedule(name, p=P, m=M, v=V):
+    return make(NAMES.get(name, name), p, m, v if name == "interleaved" else None)
+
+
+def times(name, p=P, m=M, v=V):
+    """Of stages that are together as long on a rank, however many it has."""
+    return simulate(schedule(name, p, m, v), UNIT.chunked(v if name == "interleaved" else 1))
+
+
+@pytest.mark.parametrize("case", draw(predict.bubble_share, "bubble_share", SEED), ids=lambda case: case.label)
+def test_shares_of_bubbles_are_the_simulators(case):
+    name, p, m, v = case.arguments[0]
+    assert predict.share(name, p, m, v) == pytest.approx(times(name, p, m, v).bubble, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", draw(predict.activations_kept, "activations_kept", SEED), ids=lambda case: case.label)
+def test_activations_kept_are_the_simulators(case):
+    name, p, m, _ = case.arguments[0]
+    assert [part * p * m for part in predict.kept(name, p, m)] == pytest.approx(activations(schedule(name, p, m)))
+
+
+def test_few_micro_batches_are_enough_and_fewer_are_not():
+    for p in range(1, 12):
+        for percent in range(1, 100):
+            m = predict.enough(p, percent)
+            assert 100 * (p - 1) <= percent * (m + p - 1)
+            assert m == 1 or 100 * (p - 1) > percent * (m + p - 2)
+
+
+def test_bytes_of_tensor_and_pipeline_parallelism():
+    P, layers, batch, s, h, m, seconds, bandwidth = 8, 80, 64, 4096, 8192, 32, 250, 450e9
+    n = boundary(batch // m, s, h)
+    tp, pp, wait, bubble = predict.step(P, layers, batch, s, h, m, seconds, bandwidth)
+    assert tp == tensor_bytes(P, layers, m, n) == 280 * pp
+    sent = [sum(len(exchange.sends) for exchange in rank) * n for rank in messages(schedule("1F1B", P, m))]
+    assert sent[1:-1] == [pp] * (P - 2)
+    assert wait == tp / bandwidth
+    part = seconds / P / m / 3
+    assert seconds / P + bubble == pytest.approx(
+        simulate(schedule("1F1B", P, m), UNIT._replace(F=part, I=part, W=part)).makespan
+    )
+
+
+class TestWhichSchedule:
+    """The statements of which_schedule, by letter: of the five schedules they are true for this one, or for none."""
+
+    FIVE = ("GPipe", "1F1B", "interleaved", "PipeDream", "ZB-H1")
+
+    def idle(self, name, p=P, m=M):
+        """Seconds in which a rank is idle: in a step, or in PipeDream's second m micro-batches, as it has no steps."""
+        before = times(name, p, m).makespan if name == "PipeDream" else 0
+        return times(name, p, m * (1 + bool(before))).makespan - before - 3 * m
+
+    def memory(self, name, m=M):
+        return max(activations(schedule(name, m=m))) / (V if name == "interleaved" else 1)
+
+    def crossings(self, name):
+        return sum(len(exchange.sends) for rank in messages(schedule(name)) for exchange in rank)
+
+    def links(self, name):
+        ranks = enumerate(messages(schedule(name)))
+        return {frozenset((r, message.peer)) for r, rank in ranks for exchange in rank for message in exchange.sends}
+
+    def true_for(self, statement):
+        return [name for name in self.FIVE if statement(name)]
+
+    def test_memory_and_bubble(self):
+        idle, memory, crossings = self.idle, self.memory, self.crossings
+        assert self.true_for(lambda name: memory(name, 2 * M) / 2 == memory(name)) == ["GPipe"]
+        assert self.true_for(lambda name: idle(name) == idle("GPipe") and memory(name) < M) == ["1F1B"]
+        smaller = self.true_for(lambda name: idle(name) < idle("1F1B"))
+        assert smaller == ["interleaved", "PipeDream", "ZB-H1"]
+        assert [name for name in smaller if memory(name) < memory("1F1B")] == []
+        assert [name for name in smaller if crossings(name) > 2 * crossings("1F1B")] == ["interleaved"]
+        assert memory("interleaved") > memory("1F1B")
+        assert crossings("ZB-H1") == crossings("1F1B") and memory("ZB-H1") == memory("1F1B")
+        assert self.true_for(lambda name: idle(name) == 0) == ["PipeDream"]
+
+    def test_versions_and_links(self):
+        assert self.true_for(lambda name: max(kept_versions(schedule(name))) > 1) == ["PipeDream"]
+        neighbours = {frozenset((r, r + 1)) for r in range(P - 1)}
+        assert self.true_for(lambda name: not self.links(name) <= neighbours) == ["interleaved"]
+        assert crossings(contiguous(48, 8)) == 7  # 48 layers on 8 ranks
+
+
+def test_messages_are_the_executors():
+    for case in draw(fill_in.messages_of, "messages_of", SEED):
+        orders = case.arguments[0][0]
+        for rank, told in enumerate(messages(common.schedule(orders))):
+            right = fill_in.table(orders, rank)
+            for exchange, (receive, send) in zip(told, right, strict=True):
+                assert [message.peer for message in exchange.receives] == ([receive[1]] if receive else [])
+                assert [message.peer for message in exchange.sends] == ([send[1]] if send else [])
