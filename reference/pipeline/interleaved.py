@@ -37,13 +37,13 @@ def interleaved(p: int, m: int, v: int = 2, lead: int | None = None, group: int 
     group  the least size of a group of micro-batches, p unless told; larger ones leave time for messages on their way
            from rank p - 1 to rank 0
 
-    Raises ValueError if lead < 1 or group < p.
+    Raises ValueError unless lead is 1 or 2 (with 3 the orders may wait for each other) and group >= p.
     """
     check_sizes(p, m, v)
     lead = (2 if v > 1 else 1) if lead is None else lead
     least = p if group is None else group
-    if lead < 1 or least < p:
-        raise ValueError(f"lead = {lead} must be at least 1, and group = {least} at least p = {p}")
+    if lead not in (1, 2) or least < p:
+        raise ValueError(f"lead = {lead} must be 1 or 2, and group = {least} at least p = {p}")
     rounds = groups(m, least)
     warmup = [(v - 1) * len(rounds[0]) + lead * (p - r - 1) for r in range(p)]
     return flushed("interleaved 1F1B", [_order(p, r, v, rounds, warmup[r]) for r in range(p)])
@@ -63,9 +63,10 @@ def depth_first_refuses(p: int, m: int) -> str:
 
 
 def breadth_first(p: int, m: int, v: int = 2) -> Schedule:
-    """Each chunk takes all micro-batches before the next chunk begins; all forward passes before all backward ones."""
+    """Each chunk takes all micro-batches before the next chunk begins; then the same backward. With v = 1: GPipe."""
     check_sizes(p, m, v)
-    return flushed("breadth first", [_order(p, r, v, [range(m)], warmup=m * v) for r in range(p)])
+    forward = [[Action("F", c * p + r, i) for c in range(v) for i in range(m)] for r in range(p)]
+    return flushed("breadth first", [[*order, *(a._replace(kind="B") for a in reversed(order))] for order in forward])
 
 
 def groups(m: int, least: int) -> list[range]:

@@ -1,0 +1,34 @@
+"""Whatever the catalogue offers is a schedule; what it refuses, it refuses with the reason."""
+
+import pytest
+
+from reference.pipeline.catalogue import SCHEDULES, make
+from reference.pipeline.validate import validate
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_what_is_offered_is_valid(name):
+    for p, m in [(1, 1), (1, 4), (2, 3), (2, 8), (3, 2), (4, 4), (4, 8), (4, 10)]:
+        if SCHEDULES[name].refuses(p, m):
+            with pytest.raises(ValueError, match=f"{name} for p = {p}, m = {m}: "):
+                make(name, p, m)
+            continue
+        schedule = make(name, p, m)
+        validate(schedule)
+        assert (schedule.name, schedule.ranks, schedule.micro_batches) == (name, p, m)
+        chunks = SCHEDULES[name].chunks or 2
+        assert all(len(stages) == chunks for stages in schedule.chunks)
+
+
+def test_chunks_can_be_chosen_where_there_is_a_choice():
+    assert make("interleaved 1F1B", 2, 4, v=3).stages == 6
+    assert make("ZB-V", 2, 4, v=2).orders == make("ZB-V", 2, 4).orders
+    with pytest.raises(ValueError, match=r"GPipe has 1 stage\(s\) a rank, not 3: leave v out"):
+        make("GPipe", 2, 4, v=3)
+
+
+def test_what_there_is_not():
+    with pytest.raises(ValueError, match="there is no schedule 'gpipe'; choose from naive, GPipe"):
+        make("gpipe", 2, 4)
+    with pytest.raises(ValueError, match=r"m \(micro-batches\) must be a whole number of at least 1, got 0"):
+        make("DualPipe", 2, 0)
