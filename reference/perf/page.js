@@ -1,6 +1,5 @@
 // Of page.py: what all widgets share. It stands in the page before the script of each of them.
 
-const SECONDS_A_STEP = 1.2; // how fast they play
 const ICONS = {
   first: "M5 4h2.4v16H5zM19 4v16L8.5 12z",
   previous: "M17 4v16L6.5 12z",
@@ -51,8 +50,9 @@ function shade(hex, strength, paper) {
 
 // ---------------------------------------------------------------------------------------------- step by step
 
-// CONTROLS and keys move through the steps 0 ... last(): at() is the present one, show(step) draws another
-function steps(root, { last, at, show }) {
+// CONTROLS and keys move through the steps 0 ... last(): at() is the present one, show(step) draws another;
+// played, each lasts so many seconds
+function steps(root, { last, at, show, seconds = 1.2 }) {
   const find = (name) => root.querySelector(`.${name}`), slider = root.querySelector(".controls input");
   let timer = null;
 
@@ -83,7 +83,7 @@ function steps(root, { last, at, show }) {
   function play() {
     if (timer) return pause();
     if (at() === last()) draw(0);
-    timer = setInterval(() => (root.isConnected ? draw(at() + 1) : pause()), 1000 * SECONDS_A_STEP);
+    timer = setInterval(() => (root.isConnected ? draw(at() + 1) : pause()), 1000 * seconds);
     showPlay("pause");
     return undefined;
   }
