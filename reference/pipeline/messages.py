@@ -32,8 +32,8 @@ class Message(NamedTuple):
 class Exchange(NamedTuple):
     """What a rank receives before an action, and what it sends after it."""
 
-    receives: list[Message]
-    sends: list[Message]
+    receives: tuple[Message, ...]
+    sends: tuple[Message, ...]
 
 
 def messages(schedule: Schedule) -> list[list[Exchange]]:
@@ -42,21 +42,22 @@ def messages(schedule: Schedule) -> list[list[Exchange]]:
     Raises KeyError if an action needs another that nobody does (validate.py says which).
     """
     places, m = schedule.places, schedule.micro_batches
-    exchanges = [[Exchange([], []) for _ in order] for order in schedule]
+    receives: list[list[tuple[Message, ...]]] = [[()] * len(order) for order in schedule]
+    sends: list[list[tuple[Message, ...]]] = [[()] * len(order) for order in schedule]
     for r, order in enumerate(schedule):
         for k, action in enumerate(order):
             for need in needs(action, schedule):
                 q, j = places[need]
                 if q != r:
-                    kind, stage, i, tag = _what(need, m)
-                    exchanges[r][k].receives.append(Message(kind, stage, i, q, tag))
-                    exchanges[q][j].sends.append(Message(kind, stage, i, r, tag))
-    return exchanges
+                    what, tag = _what(need, m)
+                    receives[r][k] += (Message(*what, q, tag),)
+                    sends[q][j] += (Message(*what, r, tag),)
+    return [[*map(Exchange, *both)] for both in zip(receives, sends)]
 
 
-def _what(made_by: Action, m: int) -> tuple[str, int, int, int]:
-    """Kind, stage, micro-batch and tag of the message that an action makes."""
+def _what(made_by: Action, m: int) -> tuple[tuple[str, int, int], int]:
+    """Kind, stage and micro-batch of the message that an action makes, and its tag."""
     kind, s, i = made_by
     if kind == "F":
-        return "activation", s, i, 2 * (s * m + i)
-    return "gradient", s - 1, i, 2 * ((s - 1) * m + i) + 1  # for what the stage before has put out
+        return ("activation", s, i), 2 * (s * m + i)
+    return ("gradient", s - 1, i), 2 * ((s - 1) * m + i) + 1  # for what the stage before has put out

@@ -12,6 +12,9 @@ Times     of an order may be wrong although the order is right: `check_times` fi
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
+from itertools import pairwise
 from typing import NoReturn
 
 from .deadlock import SENDS, stuck, synchronous
@@ -77,9 +80,7 @@ def _actions(schedule: Schedule) -> None:
             raise InvalidSchedule(f"rank {r} has no actions: give it a stage, or take it out of the schedule")
         for k, (kind, s, i) in enumerate(order):
             if kind not in KINDS or not (isinstance(s, int) and isinstance(i, int) and s >= 0 <= i):
-                _fail(
-                    r, k, f"{s}{kind}{i} is no action: write stage, one of {''.join(KINDS)}, micro-batch, such as 2F0"
-                )
+                _fail(r, k, f"{s}{kind}{i} is no action: write stage, one of {''.join(KINDS)}, micro-batch: 2F0, say")
 
 
 def _once(schedule: Schedule) -> None:
@@ -100,7 +101,9 @@ def _complete(schedule: Schedule) -> None:
     for r, order in enumerate(schedule):
         for k, (kind, s, i) in enumerate(order):
             if kind == "F":
-                _backward(schedule, s, i, r, k)
+                whole, *parts = (schedule.places.get((kind, s, i), (None,))[0] for kind in "BIW")
+                if [whole, *parts] not in ([r, None, None], [None, r, r]):
+                    _backward(schedule, s, i, r, k)
             elif kind != "S" and (s, i) not in home:
                 _fail(r, k, f"{s}{kind}{i} has no forward pass: add {s}F{i} before it")
     for i in range(schedule.micro_batches):
@@ -111,7 +114,7 @@ def _complete(schedule: Schedule) -> None:
 
 
 def _backward(schedule: Schedule, s: int, i: int, r: int, k: int) -> None:
-    """The backward pass of the forward pass at place k of rank r is whole or in two parts, and on that rank."""
+    """Say what is wrong with the backward pass of the forward pass at place k of rank r."""
     places, whole, parts = schedule.places, Action("B", s, i), (Action("I", s, i), Action("W", s, i))
     there = [action for action in (whole, *parts) if action in places]
     if not there:
@@ -140,40 +143,47 @@ def _together(schedule: Schedule) -> None:
 
 
 def _updates(schedule: Schedule) -> None:
-    """If there are optimizer steps: each after the gradients that it applies, and one after every gradient."""
-    if not any(action.kind == "S" for order in schedule for action in order):
-        return
-    for r, order in enumerate(schedule):
-        steps: dict[int, tuple[int, int]] = {}  # stage -> (micro-batch, place) of its latest step
-        loose: dict[int, int] = {}  # stage -> place of its latest gradient that no step has applied
-        for k, (kind, s, i) in enumerate(order):
-            if kind == "S":
-                steps[s] = i, k
-                loose.pop(s, None)
-            elif kind in "BW":
-                loose[s] = k
-                last, j = steps.get(s, (-1, -1))
-                if i <= last:
-                    _fail(
-                        r, j, f"{order[j]} comes before {order[k]}, whose gradient it applies (place {k}): put it after"
-                    )
-        for s, k in loose.items():
-            _fail(
-                r, k, f"no step of stage {s} applies the gradient of {order[k]}: add {Action('S', s, order[k].micro)}"
-            )
+    """If there are optimizer steps: on all stages alike, each after the gradients that it applies, none without one."""
+    steps = {
+        (r, s): {a.micro: k for k, a in enumerate(order) if a.kind == "S" and a.stage == s}
+        for r, order in enumerate(schedule)
+        for s in schedule.chunks[r]
+    }
+    usual = Counter(tuple(sorted(own)) for own in steps.values()).most_common(1)[0][0]
+    for (r, s), own in steps.items():
+        for i in sorted({*own}.difference(usual)):
+            _fail(r, own[i], f"{s}S{i} is one step more than other stages have: take it out, or add it to all of them")
+        for i in sorted({*usual}.difference(own)):
+            raise InvalidSchedule(f"rank {r}: {s}S{i} is missing: add it, as other stages step there too")
+        if own:
+            _steps_after_gradients(schedule, r, s, own)
+
+
+def _steps_after_gradients(schedule: Schedule, r: int, s: int, steps: dict[int, int]) -> None:
+    """steps: micro-batch -> place of the step of stage s that applies its gradient and those of all before."""
+    order, done = schedule.orders[r], sorted(steps)
+    for before, after in pairwise(done):
+        if steps[before] > steps[after]:
+            _fail(r, steps[after], f"{s}S{after} comes before {s}S{before} (place {steps[before]}): put it after")
+    for k, action in enumerate(order):
+        if action.stage == s and action.kind in "BW":
+            n = bisect_left(done, action.micro)
+            if n < len(done) and (j := steps[done[n]]) < k:
+                _fail(r, j, f"{order[j]} comes before {action}, whose gradient it applies (place {k}): put it after")
+            if n == len(done) and k > steps[done[-1]]:
+                _fail(r, k, f"no step applies the gradient of {action}: add {s}S{action.micro} after it")
 
 
 def _weights(schedule: Schedule) -> None:
     """Both passes of a micro-batch, and with "flush" and "double" all its stages, use one version, which exists."""
-    seen, places = versions(schedule), schedule.places
+    if schedule.weights == "flush":
+        _unchanged(schedule)
+    seen = versions(schedule)
     for r, order in enumerate(schedule):
         done = dict.fromkeys(schedule.chunks[r], 0)
         for k, (kind, s, i) in enumerate(order):
             if kind == "S":
                 done[s] += 1
-            elif schedule.weights == "flush" and done[s] != seen[s, i]:
-                j = places[Action("F", s, i)][1]
-                _fail(r, k, f"{order[k]} meets other weights than {s}F{i} (place {j}): no step may stand between them")
             elif kind == "F" and schedule.weights != "stash" and seen[s, i] != seen[0, i]:
                 other = f"version {seen[s, i]} of its weights, 0F{i} version {seen[0, i]}"
                 _fail(r, k, f"{s}F{i} meets {other}: let all stages step after the same micro-batches")
@@ -182,3 +192,16 @@ def _weights(schedule: Schedule) -> None:
     if schedule.weights == "double" and max(kept := kept_versions(schedule)) > 2:
         r = kept.index(max(kept))
         raise InvalidSchedule(f"rank {r} has two versions of its weights and needs {kept[r]}: make batches larger")
+
+
+def _unchanged(schedule: Schedule) -> None:
+    """No step of a stage stands between the two passes of a micro-batch."""
+    for r, order in enumerate(schedule):
+        done = dict.fromkeys(schedule.chunks[r], 0)
+        at_forward: dict[tuple[int, int], int] = {}
+        for k, (kind, s, i) in enumerate(order):
+            if kind == "S":
+                done[s] += 1
+            elif at_forward.setdefault((s, i), done[s]) != done[s]:
+                j = schedule.places[Action("F", s, i)][1]
+                _fail(r, k, f"{order[k]} meets other weights than {s}F{i} (place {j}): no step may stand between them")

@@ -46,11 +46,11 @@ def test_every_send_is_a_receive_of_the_other_rank(schedule):
 def test_the_tag_of_a_message_is_known_without_asking():
     first, *_ = messages(one_f_one_b(2, 3))
     assert [e.sends for e in first[:3]] == [
-        [Message("activation", 0, 0, peer=1, tag=0)],
-        [Message("activation", 0, 1, peer=1, tag=2)],
-        [],
+        (Message("activation", 0, 0, peer=1, tag=0),),
+        (Message("activation", 0, 1, peer=1, tag=2),),
+        (),
     ]
-    assert first[2].receives == [Message("gradient", 0, 0, peer=1, tag=1)]
+    assert first[2].receives == (Message("gradient", 0, 0, peer=1, tag=1),)
 
 
 def test_one_rank_says_nothing():
