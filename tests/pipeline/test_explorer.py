@@ -4,6 +4,9 @@ import base64
 import gzip
 import json
 import re
+from html import unescape
+from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -156,6 +159,18 @@ def test_the_same_page_every_time_and_words_that_change_with_it(explorer, html, 
     )
     monkeypatch.setattr("reference.pipeline.explorer.COLOURS", {})
     assert repr(explorer) != said and repr(explorer)[:-14] == said[:-14]
+
+
+def test_the_links_of_the_page_lead_to_settings_that_there_are():
+    notebook = (Path(__file__).parents[2] / "chapters/pipeline_explorer.ipynb").read_text(encoding="utf-8")
+    text = "".join("".join(cell["source"]) for cell in json.loads(notebook)["cells"])
+    links = [dict(parse_qsl(unescape(link))) for link in re.findall(r'href="#(explore=[^"]+)"', text)]
+    settings = {str(setting): setting for setting in Explorer().settings}
+    assert len(links) >= 5
+    for link in links:
+        assert link.get("work", "1:1:1") in WORKS and float(link.get("send", 0)) in SENDS
+        for key in (link["explore"], link.get("with", link["explore"])):
+            make(*settings[key])
 
 
 def test_an_action_with_all_its_times_takes_few_bytes(explorer, html):
