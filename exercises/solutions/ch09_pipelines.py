@@ -96,9 +96,9 @@ def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
 
 
 def stage_order(p, m, stage):
-    """p - 1 - stage forward passes fill the pipeline below: in the time that they take, the first micro-batch comes to
-    the last stage and its gradient back. With m of them or fewer there are no others, hence min. After that every
-    forward pass is followed by a backward pass, so what is kept does not grow: p - stage micro-batches.
+    """While the first micro-batch goes on to the last stage, this one works ahead: p - 1 - stage forward passes, one
+    for each stage behind it; hence min, where there are not as many micro-batches. After that every forward pass is
+    followed by a backward pass, so what is kept does not grow: p - stage micro-batches.
 
     The last stage has no warm-up and no rest at all: F0 B0 F1 B1 ... With one pass fewer in the warm-up no stage waits
     for ever, but the pipeline runs dry: a stage then waits for a gradient while it could have gone forward. With one
@@ -116,8 +116,9 @@ def when_it_ends(orders, seconds, send):
     the later of the two. That is the whole of a simulator, and the outer loop only makes sure that what is needed has
     been worked out before. Every action is visited once, and times are exact, whatever an action costs.
 
-    A message delays who receives it and not who sends it: that is why a pipeline's sends must not block. Look at the
-    steady state of 1F1B with a send: each pair of passes now waits for a round trip, and the bubble grows with m. A
+    A message delays who receives it and not who sends it: that is why a pipeline's sends must not block. Yet they cost
+    time in 1F1B: with p stages and a send of c seconds each micro-batch waits 2 c (p - 1) / p longer, so the bubble
+    grows with m. (A micro-batch's way there and back takes 2 c (p - 1) longer, and p are on their way at once.) A
     longer warm-up hides it, at the price of memory. Follow-up: what would have to change if a link carried one message
     at a time?
     """

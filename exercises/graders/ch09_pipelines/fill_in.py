@@ -159,6 +159,11 @@ def orders_and_costs(rng):
         yield Case(f"{label}, seconds = {seconds}, send = {send}", ((orders, seconds, send),))
 
 
+HOW_LONG = "It starts when it should. How long does an action of this kind take?"
+WHAT_HAD_HAPPENED = (
+    "A forward pass waits for the rank before, a backward pass for the rank behind; each also for its own rank. What "
+    "had happened by then on those two?"
+)
 NOT_WAITED = {
     "F": "It starts when its rank is free, whether or not what it needs has come. The later of the two counts.",
     "B": "It starts when its rank is free, as if nothing else were needed. From which rank does a gradient come: the "
@@ -166,13 +171,14 @@ NOT_WAITED = {
 }
 
 
-def alternatives(kind, free, needed, took, send, late):
+def alternatives(kind, free, needed, took, send):
     """(start, end) of an action of this kind as somebody has it, and the hint.
 
-    needed: when what it needs from another rank ended, or None; late: the largest of all ends so far.
+    needed: when what it needs from another rank ended, or None.
     """
     arrives = needed + send if needed is not None else 0.0
     start = max(free, arrives)
+    yield (start + took, start), "The start comes first, then the end."
     yield (free, free + took), NOT_WAITED[kind]
     yield (
         (arrives, arrives + took),
@@ -203,53 +209,44 @@ def alternatives(kind, free, needed, took, send, late):
             "Nothing comes from another rank here: nothing to wait for but the action before.",
         )
     yield ((start, start + took + send), "`send` is not part of the action: its rank goes on meanwhile.")
-    yield ((late, late + took), "It starts when all that has begun anywhere is done. Whom does it really wait for?")
 
 
 def right_times(case, answer):
     """The right start and end of each action; the first in time that is wrong tells the mistake."""
     ((orders, seconds, send),), (got,) = case.arguments, answer.results
+    finding = _no_times(got, orders)
+    if finding is not None:
+        return finding
     made = schedule(orders)
     times = simulate(made, Costs(F=seconds["F"], B=seconds["B"], send=send))
     want = [list(zip(*both)) for both in zip(times.starts, times.ends)]
-    form = "Return a list for each rank, with one pair (start, end) for each of its actions."
-    if got is None:
-        return Finding("it returned None.", "A function that ends without `return` gives None: return the times.")
-    if not isinstance(got, list | tuple) or [len(row) if isinstance(row, list | tuple) else -1 for row in got] != [
-        len(order) for order in orders
-    ]:
-        return Finding(f"it returned {got!r:.100}.", form)
-    if not all(_pair(each) for row in got for each in row):
-        return Finding(f"not all entries are pairs of numbers: {got[0]!r:.100}.", form)
-    wrong = [
-        (min(want[r][k][0], got[r][k][0]), r, k)
-        for r, order in enumerate(orders)
-        for k in range(len(order))
-        if not _same(got[r][k], want[r][k])
-    ]
-    if not wrong:
+    places = [(r, k) for r, order in enumerate(orders) for k in range(len(order)) if not _same(got[r][k], want[r][k])]
+    if not places:
         return None
-    _, r, k = min(wrong)
+    r, k = min(places, key=lambda place: min(want[place[0]][place[1]][0], got[place[0]][place[1]][0]))
     have, (start, end) = got[r][k], want[r][k]
-    if _same(have, (end, start)):
-        return Finding(f"{orders[r][k]} on rank {r}: {have}.", "The start comes first, then the end.")
+    other = next((need for need in needs(action(orders[r][k], r), made) if need.stage != r), None)
+    needed = other and times.ends[other.stage][made.orders[other.stage].index(other)]
+    tried = alternatives(orders[r][k][0], times.ends[r][k - 1] if k else 0.0, needed, end - start, send)
+    hints = (hint for slip, hint in tried if _same(have, slip))
     seen = (
         f"{orders[r][k]} on rank {r} is from {have[0]:g} to {have[1]:g} s; right is {start:g} to {end:g} s. It is the "
         "first that is wrong."
     )
-    other = next((need for need in needs(action(orders[r][k], r), made) if need.stage != r), None)
-    needed = other and times.ends[other.stage][made.orders[other.stage].index(other)]
-    ended = max((each for row in times.ends for each in row if each <= start), default=0.0)
-    tried = alternatives(orders[r][k][0], times.ends[r][k - 1] if k else 0.0, needed, end - start, send, ended)
-    hints = (hint for slip, hint in tried if _same(have, slip))
-    if _same((have[0],), (start,)):
-        otherwise = "It starts when it should. How long does an action of this kind take?"
-    else:
-        otherwise = (
-            "A forward pass waits for the rank before, a backward pass for the rank behind; each also for its own "
-            "rank. What had happened by then on those two?"
-        )
-    return Finding(seen, next(hints, otherwise))
+    return Finding(seen, next(hints, HOW_LONG if _same(have[:1], (start,)) else WHAT_HAD_HAPPENED))
+
+
+def _no_times(got, orders):
+    """What is wrong with the form of the answer, if anything is."""
+    form = "Return a list for each rank, with one pair (start, end) for each of its actions."
+    if got is None:
+        return Finding("it returned None.", "A function that ends without `return` gives None: return the times.")
+    lengths = [len(row) if isinstance(row, list | tuple) else -1 for row in got] if type(got) in (list, tuple) else []
+    if lengths != [len(order) for order in orders]:
+        return Finding(f"it returned {got!r:.100}.", form)
+    if not all(_pair(each) for row in got for each in row):
+        return Finding(f"not all entries are pairs of numbers: {got[0]!r:.100}.", form)
+    return None
 
 
 def _pair(each):
