@@ -17,33 +17,42 @@ Letters   p ranks, m micro-batches, r rank.
 
 from __future__ import annotations
 
-from .gaps import in_gaps
+from collections.abc import Sequence
+
+from .gaps import Pass, in_gaps
 from .schedule import Schedule, check_sizes
 
 
 def zb_h1(p: int, m: int) -> Schedule:
     """F and I as in 1F1B; W is put off, by r micro-batches on rank r: each rank keeps p, as rank 0 does in 1F1B."""
     check_sizes(p, m)
-    orders = [(p - 1 - r) * [("F", r)] + m * [("F", r), ("I", r)] for r in range(p)]
-    return in_gaps("ZB-H1", orders, m, limit=p)
+    return in_gaps("ZB-H1", in_line(m, [p - 1 - r for r in range(p)]), m, limit=p)
 
 
 def zb_h2(p: int, m: int) -> Schedule:
     """Twice the warm-up of ZB-H1, so that no rank waits for its first backward pass; every rank keeps 2p - 1."""
     check_sizes(p, m)
-    orders = [2 * (p - 1 - r) * [("F", r)] + m * [("F", r), ("I", r)] for r in range(p)]
-    return in_gaps("ZB-H2", orders, m, limit=2 * p - 1)
+    return in_gaps("ZB-H2", in_line(m, [2 * (p - 1 - r) for r in range(p)]), m, limit=2 * p - 1)
+
+
+def in_line(m: int, warmup: Sequence[int]) -> list[list[Pass]]:
+    """One stage a rank; rank r does warmup[r] forward passes, then F and I in turn."""
+    return [first * [("F", r)] + m * [("F", r), ("I", r)] for r, first in enumerate(warmup)]
 
 
 def zb_v(p: int, m: int) -> Schedule:
     """No rank waits, and each keeps what p micro-batches leave in its two stages: as much as rank 0 in 1F1B."""
     check_sizes(p, m)
+    return in_gaps("ZB-V", in_v(p, m, [2 * (p - r) - 1 for r in range(p)]), m, limit=2 * p)
 
-    def order(r: int) -> list[tuple[str, int]]:
+
+def in_v(p: int, m: int, warmup: Sequence[int]) -> list[list[Pass]]:
+    """Stages in a V; rank r does warmup[r] forward passes of its first stage, ... until what it began comes back."""
+    orders = []
+    for r, first in enumerate(warmup):
         F0, I0, F1, I1 = ((kind, stage) for stage in (r, 2 * p - 1 - r) for kind in "FI")
-        return (2 * (p - r) - 1) * [F0] + r * [F1, F0] + (p - r) * [F1, I1] + m * [F0, I0, F1, I1]
-
-    return in_gaps("ZB-V", [order(r) for r in range(p)], m, limit=2 * p)
+        orders.append(first * [F0] + r * [F1, F0] + (p - r) * [F1, I1] + m * [F0, I0, F1, I1])
+    return orders
 
 
 def v_half(p: int, m: int) -> Schedule:
@@ -59,15 +68,15 @@ def v_min(p: int, m: int) -> Schedule:
     return in_gaps("V-Min", repeated(p, m, (1, 1, 1, 1), turn), m, limit=2 * ((p + 1) // 3 + 1))
 
 
-def repeated(p: int, m: int, legs: tuple[int, int, int, int], turn: int = 1) -> list[list[tuple[str, int]]]:
-    """Of each rank the order of F and I if every micro-batch takes the same way, 6 units of time after the one before.
+def repeated(p: int, m: int, legs: tuple[int, int, int, int], turn: int = 1, interval: int = 6) -> list[list[Pass]]:
+    """Stages in a V; of each rank the order of F and I if every micro-batch takes the same way, one each `interval`.
 
     Its way has four legs: forward from rank 0 to p - 1 and back, backward likewise. From one rank to the next it takes
-    as many units as `legs` says; to turn, `turn` on rank p - 1 and 1 on rank 0. 6 units: F, I and W of two stages.
+    as many units as `legs` says; to turn, `turn` on rank p - 1 and 1 on rank 0. F, I and W of two stages are 6 units.
     """
     orders, time = [[] for _ in range(p)], 0
     for n in range(4 * p):
         kind, stage = ("F", n) if n < 2 * p else ("I", 4 * p - 1 - n)
-        orders[min(stage, 2 * p - 1 - stage)] += [(time + 6 * i, kind, stage) for i in range(m)]
+        orders[min(stage, 2 * p - 1 - stage)] += [(time + interval * i, kind, stage) for i in range(m)]
         time += legs[n // p] if n % p < p - 1 else turn if n != 2 * p - 1 else 1
     return [[(kind, stage) for _, kind, stage in sorted(order)] for order in orders]
