@@ -1,14 +1,19 @@
-"""Data-parallel training of a small model on real data: verified against the serial program, and timed.
+"""Training of a small model on real data, data-parallel or in a pipeline: verified against the serial program, timed.
 
     mpirun -n 2 python -m reference.train                              # an MLP on handwritten digits
     mpirun -n 4 python -m reference.train --model gpt --optimizer adam --rate 3e-4 --bucket 1MiB --order ready
     mpirun -n 3 python -m reference.train --batch 100 --micro-batches 4 --json
     mpirun -n 2 python -m reference.train --compress power-sgd         # chapter 3: fewer bytes, and another result
+    mpirun -n 4 python -m reference.train --model gpt --stages 4       # chapter 9: a pipeline; see --schedule
+    mpirun -n 4 python -m reference.train --stages 2 --schedule ZB-V --micro-batches 8 --timeline step.json
 
 Rank 0's model goes to all ranks; each takes its share of every batch; buckets of gradients are summed while the
 backward pass goes on (`reference/data_parallel/replica.py`); each rank applies the same average. In the end the ranks
 compare their weights, bit by bit, and rank 0 trains alone on the same batches to compare the losses. With --compress
 the losses may differ; the ranks still must not.
+With --stages the model is cut, and each pipeline of so many ranks takes its share of every batch (`reference/pipeline/
+trainer.py`). Then a step is also simulated, with the seconds that its actions took. With PipeDream and 2BW the losses
+may differ, for their gradients are late.
 Exit status: 0 if all that held, 1 if not, 2 for bad input. Later chapters add their layouts here.
 """
 
@@ -16,8 +21,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import nn
@@ -29,11 +36,15 @@ from .data_parallel import replicate
 from .data_parallel.replica import Replica
 from .models import CNN, GPT, MLP, Config, Data, accuracy, batch, digits, loss_sum, share, text, train
 from .perf.measure import Spread, spread
+from .pipeline import draw, trainer
+from .pipeline.catalogue import SCHEDULES, make
+from .pipeline.schedule import Schedule
 
-MODELS: dict[str, tuple[Callable[[int], nn.Module], Callable[[bool], Data]]] = {
-    "mlp": (lambda seed: MLP(seed=seed), digits),
-    "cnn": (lambda seed: CNN(seed=seed), digits),
-    "gpt": (lambda seed: GPT(Config(), seed), lambda train: text(Config().length, train)),
+Build = Callable[[int], nn.Module]  # seed -> a model
+MODELS: dict[str, tuple[Callable[[int, int], nn.Module], Callable[[bool], Data]]] = {
+    "mlp": (lambda layers, seed: MLP((64, *[32] * (layers - 1), 10), seed), digits),
+    "cnn": (lambda layers, seed: CNN(seed=seed), digits),
+    "gpt": (lambda layers, seed: GPT(Config(layers=layers), seed), lambda train: text(Config().length, train)),
 }
 COMPRESSORS: dict[str, Callable[[Replica], Callable]] = {
     "none": lambda replica: replica.communicate,
@@ -49,13 +60,20 @@ def parser() -> cli.Parser:
     """The command line."""
     p = cli.Parser(
         "python -m reference.train",
-        description="Train a small model data-parallel; compare with the serial program.",
+        description="Train a small model data-parallel or in a pipeline; compare with the serial program.",
         epilog="start it on several ranks with: mpirun -n 2 python -m reference.train",
     )
     p.add_argument("--model", choices=MODELS, default="mlp", help="mlp and cnn: digits; gpt: bytes of a novel")
+    words = "linear ones of the mlp, blocks of the gpt (default: 2, and as many as there are stages)"
+    p.add_argument("--layers", type=int, help=words)
     p.add_argument("--steps", type=int, default=100, help="(default: 100)")
     p.add_argument("--batch", type=int, default=64, help="samples of all ranks together (default: 64)")
-    p.add_argument("--micro-batches", type=int, default=1, help="parts of a rank's share, one after the other")
+    words = "parts of a rank's share, or a pipeline's, one after the other (default: 1; 2 for each of --stages)"
+    p.add_argument("--micro-batches", type=int, help=words)
+    p.add_argument("--stages", type=int, help="ranks of a pipeline, which divide the ranks")
+    p.add_argument("--schedule", type=schedule_name, default="1F1B", help=", ".join(SCHEDULES) + " (default: 1F1B)")
+    p.add_argument("--chunks", type=int, help="stages that each rank has, where a schedule leaves the choice")
+    p.add_argument("--timeline", metavar="FILE", help="write a step of the pipeline as JSON for ui.perfetto.dev")
     p.add_argument("--optimizer", choices=OPTIMIZERS, default="sgd")
     p.add_argument("--rate", type=float, default=0.3, help="learning rate (default: 0.3)")
     p.add_argument("--bucket", type=cli.nbytes, default=25 * 2**20, help="4KiB, 1MiB, ... (default: 25MiB)")
@@ -67,13 +85,45 @@ def parser() -> cli.Parser:
     return p
 
 
+def schedule_name(text: str) -> str:
+    """The catalogue's name, however it is spelt: "interleaved-1f1b". Raises ArgumentTypeError for no schedule."""
+    plain = {re.sub(r"[\W_]", "", name.lower()): name for name in SCHEDULES}
+    try:
+        return plain[re.sub(r"[\W_]", "", text.lower())]
+    except KeyError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no schedule; choose from {', '.join(SCHEDULES)}") from None
+
+
 def check(options: argparse.Namespace) -> None:
-    """Raise BadInput for settings that make no sense."""
-    for name in ("steps", "batch", "micro_batches", "bucket"):
-        if getattr(options, name) < 1:
-            raise cli.BadInput(f"--{name.replace('_', '-')} must be at least 1, got {getattr(options, name)}")
+    """Fill in what was left open. Raises BadInput for settings that make no sense."""
+    if options.micro_batches is None:
+        options.micro_batches = 2 * options.stages if options.stages else 1
+    for name in ("stages", "chunks", "layers", "steps", "batch", "micro_batches", "bucket"):
+        given = getattr(options, name)
+        if given is not None and given < 1:
+            raise cli.BadInput(f"--{name.replace('_', '-')} must be at least 1, got {given}")
     if not 0 < options.rate < float("inf"):
         raise cli.BadInput(f"--rate must be above 0 and finite, got {options.rate}")
+    if options.stages is None and (options.timeline or options.chunks):
+        raise cli.BadInput("--chunks and --timeline are for pipelines: say with --stages how many ranks make one")
+    if options.stages and options.compress != "none":
+        raise cli.BadInput("--compress is for data parallelism alone: leave out --stages")
+
+
+def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Build]:
+    """The schedule, None without a pipeline, and what builds the model. Raises BadInput if they cannot be."""
+    name, v = options.schedule, options.chunks
+    if name == "1F1B" and v and v > 1:
+        name = "interleaved 1F1B"
+    try:
+        schedule = make(name, options.stages, options.micro_batches, v) if options.stages else None
+        layers = options.layers or max(2, schedule.stages if schedule else 0)
+        build = partial(MODELS[options.model][0], layers)
+        if schedule:
+            trainer.check(ranks, schedule, build(0))
+    except ValueError as error:
+        raise cli.BadInput(str(error)) from None
+    return schedule, build
 
 
 def train_parallel(comm, options: argparse.Namespace, model: nn.Module, data: Data) -> tuple[list[float], list[float]]:
@@ -81,11 +131,9 @@ def train_parallel(comm, options: argparse.Namespace, model: nn.Module, data: Da
     replicate.broadcast(comm, model)
     replica = Replica(comm, model, options.bucket, order=options.order)
     replica.communicate = COMPRESSORS[options.compress](replica)
-    optimizer = OPTIMIZERS[options.optimizer](model.parameters(), options.rate)
+    optimizer = make_optimizer(options, model.parameters())
     losses, seconds = [], []
-    for number in trange(
-        options.steps, disable=True if comm.rank or options.json else None, leave=False, desc=options.model
-    ):
+    for number in progress(comm, options):
         mine = batch(data, options.batch, number, options.seed, comm.rank, comm.size)
         start = mpi.wtime(comm)
         loss, count = step(replica, mine, options.micro_batches)
@@ -93,6 +141,17 @@ def train_parallel(comm, options: argparse.Namespace, model: nn.Module, data: Da
         seconds.append(mpi.wtime(comm) - start)
         losses.append(comm.allreduce(loss) / count)
     return losses, seconds
+
+
+def progress(comm, options: argparse.Namespace) -> trange:
+    """The numbers of the steps, with a bar where somebody looks."""
+    hidden = True if comm.rank or options.json else None
+    return trange(options.steps, disable=hidden, leave=False, desc=options.model)
+
+
+def make_optimizer(options: argparse.Namespace, weights) -> torch.optim.Optimizer:
+    """The one that was asked for."""
+    return OPTIMIZERS[options.optimizer](weights, options.rate)
 
 
 def step(replica: Replica, mine: Data, micro_batches: int) -> tuple[float, float]:
@@ -105,45 +164,59 @@ def step(replica: Replica, mine: Data, micro_batches: int) -> tuple[float, float
     return summed, seen
 
 
-def compare(options: argparse.Namespace, build: Callable, data: Data, losses: list[float]) -> float:
+def train_pipelined(comm, options: argparse.Namespace, schedule: Schedule, model: nn.Module, data: Data) -> dict:
+    """Losses and seconds as from train_parallel, and a step beside its simulation; the model is trained in place."""
+    optimizer, steps = partial(make_optimizer, options), progress(comm, options)
+    done = trainer.train(comm, schedule, model, data, optimizer, steps, options.batch, options.seed)
+    if options.timeline and comm.rank == 0:
+        draw.timeline(done.typical).to_perfetto(options.timeline)
+    about = {"schedule": schedule.name, "stages": schedule.stages, "late": schedule.weights != "flush"}
+    return {"losses": done.losses, "seconds": done.seconds} | about | done.beside()
+
+
+def compare(options: argparse.Namespace, model: nn.Module, data: Data, losses: list[float]) -> float:
     """By how much the losses are off those of the serial program on the same batches, relative, at most."""
-    model = build(options.seed)
-    optimizer = OPTIMIZERS[options.optimizer](model.parameters(), options.rate)
-    alone = train(model, data, optimizer, options.steps, options.batch, options.seed)
+    alone = train(model, data, make_optimizer(options, model.parameters()), options.steps, options.batch, options.seed)
     return max(abs(ours - theirs) / max(theirs, SAME) for ours, theirs in zip(losses, alone))
 
 
 def run(comm, options: argparse.Namespace) -> int:
     """Train, verify, and print what came of it."""
     check(options)
+    schedule, build = chosen(comm.size, options)
     torch.set_num_threads(1)  # ranks share the cores
-    build, load = MODELS[options.model]
-    model, data, say = build(options.seed + comm.rank), load(True), comm.rank == 0 and not options.json
-    if say:
-        size = sum(p.numel() for p in model.parameters())
-        print(f"{options.model}, {size:,} parameters, {comm.size} rank{'s' * (comm.size > 1)}, {cli.library()}")
-        if comm.size == 1:
-            print("one rank averages with nobody; for more: mpirun -n 2 python -m reference.train")
-    losses, seconds = train_parallel(comm, options, model, data)
+    load = MODELS[options.model][1]
+    model, data = build(options.seed + comm.rank), load(True)
+    if comm.rank == 0 and not options.json:
+        print(headline(comm, schedule, options, model))
+    found = {"ranks": comm.size, "compress": options.compress, "late": False}
+    if schedule:
+        found |= train_pipelined(comm, options, schedule, model, data)
+    else:
+        found |= dict(zip(("losses", "seconds"), train_parallel(comm, options, model, data)))
     replicate.check(comm, model)
-    off = comm.bcast(compare(options, build, data, losses) if comm.rank == 0 else None, root=0)
-    times = spread(seconds[1:] or seconds)
-    found = {
-        "ranks": comm.size,
-        "compress": options.compress,
-        "losses": losses,
-        "accuracy": accuracy(model, load(False)),
-        "off_serial": off,
-        "step_seconds": times._asdict(),
-    }
+    off = compare(options, build(options.seed), data, found["losses"]) if comm.rank == 0 else None
+    times = spread(found.pop("seconds")[1:] or [0.0])
+    found |= {"accuracy": accuracy(model, load(False)), "off_serial": comm.bcast(off, root=0)}
+    found |= {"step_seconds": times._asdict()}
+    found["verified"] = found["off_serial"] <= SAME or found["late"] or options.compress != "none"
     if comm.rank == 0:
         print(json.dumps(found, indent=2) if options.json else as_text(found, times))
-    return 0 if right(found) else 1
+    return 0 if found["verified"] else 1
 
 
-def right(found: dict) -> bool:
-    """Whether the losses are what they should be; that all ranks hold the same weights has been checked before."""
-    return found["compress"] != "none" or found["off_serial"] <= SAME
+def headline(comm, schedule: Schedule | None, options: argparse.Namespace, model: nn.Module) -> str:
+    """What is trained on what."""
+    size = sum(p.numel() for p in model.parameters())
+    lines = [f"{options.model}, {size:,} parameters, {comm.size} rank{'s' * (comm.size > 1)}, {cli.library()}"]
+    if schedule:
+        pipelines, stages = comm.size // schedule.ranks, schedule.stages
+        many = f"{pipelines} pipelines of " if pipelines > 1 else ""
+        parts = f"{stages} stage{'s' * (stages > 1)}, {schedule.micro_batches} micro-batches"
+        lines.append(f"{many}{parts}, {schedule.name}")
+    elif comm.size == 1:
+        lines.append("one rank averages with nobody; for more: mpirun -n 2 python -m reference.train")
+    return "\n".join(lines)
 
 
 def as_text(found: dict, times: Spread) -> str:
@@ -151,15 +224,26 @@ def as_text(found: dict, times: Spread) -> str:
     losses = found["losses"]
     shown = sorted({0, *(len(losses) * k // 5 - 1 for k in range(1, 6))} - {-1})
     low, median, high = (1e3 * seconds for seconds in times)
-    verified = "verified" if right(found) else "NOT VERIFIED"
+    verified = "verified" if found["verified"] else "NOT VERIFIED"
     return "\n".join(
         [
             *(f"step {number:4}  loss {losses[number]:.4f}" for number in shown),
             f"test accuracy {found['accuracy']:.1%}",
             f"a step takes {median:.2f} [{low:.2f} .. {high:.2f}] ms: median and quartiles",
-            f"{verified}: the same bits on all ranks; losses off the serial program's by {found['off_serial']:.1e}",
+            *(beside(found["measured"], found["simulated"]) if "measured" in found else []),
+            f"{verified}: the same bits on all ranks; losses off the serial program's by {found['off_serial']:.1e}"
+            + ", for gradients are late" * found["late"],
         ]
     )
+
+
+def beside(measured: dict, simulated: dict) -> list[str]:
+    """A step of the pipeline, measured and simulated."""
+    return [
+        f"{name:9}  a step of the pipeline {1e3 * one['makespan']:.2f} ms, bubble {one['bubble']:.1%}, "
+        f"micro-batches kept {' '.join(f'{peak:g}' for peak in one['peaks'])}"
+        for name, one in (("measured", measured), ("simulated", simulated))
+    ]
 
 
 if __name__ == "__main__":

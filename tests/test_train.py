@@ -1,4 +1,4 @@
-"""The data-parallel trainer, as an experimenter types it."""
+"""The trainer, as an experimenter types it: data-parallel, and in pipelines."""
 
 import json
 import sys
@@ -7,6 +7,8 @@ from functools import partial
 import pytest
 import torch
 
+from reference import cli
+from reference import train as program
 from reference.models import MLP, digits, train
 
 from . import programs
@@ -30,12 +32,55 @@ def test_what_is_printed():
     assert "\nverified: the same bits" in done.stdout and "mpirun -n 2" in done.stdout
 
 
+def test_a_pipeline_trains_as_one_rank_does():
+    """4 stages on 2 ranks, uneven micro-batches; a step beside its simulation."""
+    options = ["--stages", "2", "--schedule", "zb-v", "--steps", "3", "--batch", "51", "--rate", "0.1"]
+    done = run(2, *options, "--json")
+    found, model = json.loads(done.stdout), MLP((64, 32, 32, 32, 10))
+    alone = train(model, digits(), torch.optim.SGD(model.parameters(), 0.1), 3, 51)
+    assert found["losses"] == pytest.approx(alone, rel=1e-5) and found["verified"] and found["stages"] == 4
+    assert found["measured"]["peaks"] == found["simulated"]["peaks"] == [4, 4]
+    assert found["measured"]["makespan"] > 0 and 0 < found["simulated"]["bubble"] < 1
+
+
+def test_what_a_pipeline_prints():
+    done = run(0, "--steps", "2", "--stages", "1", "--schedule", "PipeDream", "--model", "gpt")
+    assert done.returncode == 0, done.stderr
+    assert "1 stage, 2 micro-batches, PipeDream" in done.stdout and "simulated  a step" in done.stdout
+    assert "\nverified: the same bits" in done.stdout and "gradients are late" in done.stdout
+
+
 @pytest.mark.parametrize(
-    "arguments, says", [(["--batch", "0"], "--batch must be"), (["--rate", "nan"], "--rate"), (["--model", "x"], "gpt")]
+    "ranks, arguments, says",
+    [
+        (0, ["--batch", "0"], "--batch must be"),
+        (0, ["--model", "x"], "gpt"),
+        (2, ["--stages", "3"], "a pipeline of 3 ranks, and 2 are running: start 3"),
+    ],
 )
-def test_bad_input_is_told_once(arguments, says):
-    done = run(0, *arguments)
+def test_bad_input_is_told_once(ranks, arguments, says):
+    done = run(ranks, *arguments)
     assert done.returncode == 2 and says in done.stderr and done.stderr.count("python -m reference.train:") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["--rate", "nan"], "--rate"),
+        (["--stages", "1", "--schedule", "2F2B"], "'2F2B' is no schedule; choose from naive, GPipe, 1F1B"),
+        (["--stages", "1", "--micro-batches", "0"], "--micro-batches must be at least 1"),
+        (["--stages", "1", "--chunks", "4", "--layers", "2"], "4 stages and a model of 3 layers"),
+        (["--stages", "1", "--chunks", "2", "--schedule", "GPipe"], "GPipe has 1 stage"),
+        (["--stages", "1", "--compress", "bf16"], "--compress is for data parallelism alone"),
+        (["--timeline", "x"], "--stages"),
+    ],
+)
+def test_what_makes_no_sense_is_bad_input(arguments, says):
+    with pytest.raises(cli.BadInput) as told:
+        options = program.parser().parse_args(arguments)
+        program.check(options)
+        program.chosen(1, options)
+    assert says in str(told.value)
 
 
 def test_gradients_that_are_not_summed_are_found_out(tmp_path):
