@@ -1,6 +1,5 @@
 """Solutions of chapter 9. Each docstring says why it works; it is shown once the exercise is solved."""
 
-import math
 import re
 
 # Level 1: predict --------------------------------------------------------------------------------------------------

@@ -15,7 +15,12 @@ from reference.pipeline.schedule import Action, Schedule, needs
 from reference.pipeline.simulate import Costs, Times, simulate
 
 Orders = Sequence[Sequence[str]]
-NAMES = {"F": "forward pass", "B": "backward pass", "I": "backward pass for the input", "W": "one for the weights"}
+NAMES = {
+    "F": "forward pass",
+    "B": "backward pass",
+    "I": "backward pass for the input",
+    "W": "backward pass for the weights",
+}
 
 
 def action(word: str, rank: int) -> Action:

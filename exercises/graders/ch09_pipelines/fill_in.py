@@ -38,7 +38,24 @@ def last_first(p, m, stage):
     return order[: len(order) - ahead] + order[len(order) - ahead :][::-1]
 
 
+def newest_first(p, m, stage):
+    """A stage that goes backward with the micro-batch that has just come forward, and does the oldest in the end."""
+    ahead = min(p - 1 - stage, m)
+    turns = [f"{kind}{i}" for i in range(ahead, m) for kind in "FB"]
+    return [f"F{i}" for i in range(ahead)] + turns + [f"B{i}" for i in range(ahead)]
+
+
 OTHER_ORDERS = [
+    (
+        newest_first,
+        "In its turns a stage goes backward with the micro-batch that has just come forward. That one has still to go "
+        "on to the last stage. Of which micro-batch is the first gradient that comes back?",
+    ),
+    (
+        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: 2 * (p - 1 - stage)),
+        "Twice as many forward passes before the turns as in 1F1B: that hides messages that take long, and keeps "
+        "nearly twice as much. One for each stage behind will do.",
+    ),
     (
         lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: p - stage),
         "One forward pass too many before the first backward pass: taking turns begins with a forward pass as well. It "

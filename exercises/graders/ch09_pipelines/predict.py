@@ -32,6 +32,10 @@ SHRINKS = (
     "passes; the last rank has m passes of each kind to do; after them its gradient takes p - 1 backward passes to "
     "come to rank 0. Which of these three does the order change?"
 )
+SHORTER = (
+    "As in 1F1B the last rank waits for p - 1 passes of the others before it begins. But these are passes of stages a "
+    "v-th as long. And how long is its own work, of v stages and m micro-batches?"
+)
 _share = checks.number(
     share,
     slips=[
@@ -115,11 +119,13 @@ _share = checks.number(
 
 
 def bubble(case, answer):
-    """The right share; what 1F1B is believed to save has many values, and one hint."""
+    """The right share; what is believed of 1F1B and of interleaving has many values, and one hint each."""
     finding = _share(case, answer)
     ((schedule, p, m, v),), (got,) = case.arguments, answer.results
     if finding and finding.hint == WHAT_HAPPENS and schedule == "1F1B" and got < share(schedule, p, m, v):
         return finding._replace(hint=SHRINKS)
+    if finding and finding.hint == WHAT_HAPPENS and schedule == "interleaved":
+        return finding._replace(hint=SHORTER)
     return finding
 
 
