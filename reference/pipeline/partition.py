@@ -16,8 +16,8 @@ Memory    A stage holds its layers' weights (with gradients and the optimizer's 
           leave behind. How many these are is the schedule's affair: activations(one_f_one_b(p, m)) is min(m, p - r).
 Messages  travel while others compute, so a link is one more stage between two (`overlap`), or they do not, and
           a stage sends and receives in its own time. Each cut is crossed by activations and by as many gradients.
-Left out  The order of workers that is best; several replicas of a slow stage, as PipeDream has them; layers that are no
-          chain. The seconds come from a profile (profile.py).
+Left out  The order of workers that is best; several replicas of a slow stage, as PipeDream has them; several chunks a
+          rank, which share its memory; layers that are no chain. Where seconds come from: profile.py.
 """
 
 from __future__ import annotations
@@ -88,6 +88,8 @@ def partition(
     Raises ValueError if there are more workers than layers, or if no cut fits into their memory.
     """
     workers = [Worker()] * workers if isinstance(workers, int) else workers
+    if live is not None and len(live) != len(workers):
+        raise ValueError(f"live has {len(live)} entries and must have {len(workers)}, one for each stage")
     return min_max(len(layers), len(workers), price(layers, workers, send, live, overlap), why(layers, workers, live))
 
 
@@ -188,7 +190,7 @@ def stage_seconds(layers: Sequence[Layer], ends: Sequence[int], workers: Sequenc
 
 
 def costs(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker] = (), send: Send = FREE) -> Costs:
-    """What simulate() needs to know of a cut; a message takes as long as the largest of them."""
+    """What simulate() needs to know of a cut; each message takes as long as the largest, and none waits for others."""
     forward, backward = map(list, zip(*stage_seconds(layers, ends, workers)))
     sends = [send(layers[end - 1].sent) for end in ends[:-1]]
     half = [seconds / 2 for seconds in backward]

@@ -2,8 +2,8 @@
 
 Papers    Chen, Xu, Zhang & Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016); Korthikanti et al.,
           "Reducing Activation Recomputation in Large Transformer Models" (2022), for the bytes, and for recomputing
-          parts of a layer; "AdaPipe: Optimizing Pipeline Parallelism with Adaptive Recomputation and Partitioning"
-          (ASPLOS 2024), for doing both at once.
+          parts of a layer; Sun et al., "AdaPipe: Optimizing Pipeline Parallelism with Adaptive Recomputation and
+          Partitioning" (2024), for choosing layers to recompute and the cut together.
 Idea      A layer that is recomputed keeps its output only, and runs its forward pass once more before its backward
           pass. If all do, and backward is twice forward, a step grows from 1 + 2 to 1 + 1 + 2: by a third.
 Choose    Not all or nothing. A stage with room for some of its activations recomputes what is cheapest for the bytes
@@ -122,9 +122,9 @@ def adaptive(layers: Sequence[Layer], p: int, live: Sequence[float], memory: flo
 
 
 def break_even(h: float, keys: float, rate: float, bytes_a_value: float = 34.0) -> float:
-    """Bytes per second from which on fetching a transformer layer's activations beats recomputing them.
+    """Bytes per second, each way, from which on moving a layer's activations out and back beats recomputing them.
 
-    A token costs (24 h + 4 keys) h FLOPs forward and leaves bytes_a_value * h bytes; keys: to how many tokens it
-    attends on average; rate: FLOPs per second that the device really does. The batch cancels out.
+    A token of a transformer layer costs (24 h + 4 keys) h FLOPs forward and leaves bytes_a_value * h bytes; keys: to
+    how many tokens it attends on average; rate: FLOPs per second that the device really does. The batch cancels out.
     """
     return bytes_a_value * rate / (24 * h + 4 * keys)

@@ -92,6 +92,8 @@ def test_what_does_not_fit_is_told_in_numbers():
         partition(layers, [Worker(memory=24.0)] * 3, live=live)
     with pytest.raises(ValueError, match="stage 1 has 9 bytes, layer 5 alone needs 11"):
         partition(layers, [Worker(), Worker(memory=9.0)])
+    with pytest.raises(ValueError, match="live has 2 entries and must have 3"):
+        partition(layers, 3, live=[2, 1])
     with pytest.raises(ValueError, match="8 stages need at least 8 layers"):
         partition(layers, 8)
 

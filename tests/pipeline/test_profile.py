@@ -36,9 +36,7 @@ def test_the_layers_add_up_to_the_model(name):
     assert sum(layer.forward for layer in layers) == pytest.approx(forward)
     backward = meter.by_label["backward"].seconds
     assert sum(layer.backward for layer in layers) == pytest.approx(backward, rel=0.05)  # a tied weight's two are added
-    unsaved = (
-        sum(layer.sent for layer in layers[:-1:2]) if name == "MLP" else 0
-    )  # a ReLU saves its output
+    unsaved = sum(layer.sent for layer in layers[:-1:2]) if name == "MLP" else 0  # a ReLU saves its output
     assert sum(layer.kept for layer in layers) == kept + unsaved and layers[-1].sent == y.nbytes
     tied = model.head.weight.numel() if name == "GPT" else 0
     assert sum(layer.weights for layer in layers) == (sum(w.numel() for w in model.parameters()) + tied) * sum(ADAM)
@@ -59,7 +57,7 @@ def test_a_stopwatch_sees_the_time_that_passes():
 
 
 def gemma(tokens=32768):
-    """34 blocks of width 2560, five of six looking back 1,024 tokens, 262,144 words: the shape of Gemma 3 4B (2025)."""
+    """The shape of Gemma 3 4B (2025): 34 blocks of width 2560, five of six looking back 1,024 tokens; 262,144 words."""
     keys = [tokens / 2 if i % 6 == 5 else 1024 for i in range(34)]
     return transformer(2560, keys, 262144, tokens, device("H100 SXM", 0.5).flops)
 
