@@ -1,11 +1,8 @@
 """The executor: carries out any schedule on a communicator, with torch's autograd and real messages.
 
 Idea      A rank does the actions of its order one after the other. Before an action it waits for what comes from other
-          ranks; after it, it sends what others need. messages.py has derived what that is, passes.py does F, B, I and
-          W, and nothing here knows of any schedule by name.
-Never     a blocking send: two neighbours may both be sending, one an activation, the other a gradient. Sends are begun,
-          and their memory is kept until they are complete. Receives are posted `ahead` actions early, so that a
-          message finds its memory while its receiver still computes.
+          ranks; after it, it sends what others need (mail.py). passes.py does F, B, I and W. Nothing here knows of any
+          schedule by name.
 Mean      Each micro-batch's loss is a sum over its targets, and its backward pass begins with 1 / n, n the targets of
           all micro-batches. So gradients need only be added, and micro-batches of unequal size count right.
 Update    When all its passes are done, a rank adds up the gradients of parameters that live in several places
@@ -19,9 +16,7 @@ Left out  Data parallelism over pipelines, and clipping by the norm of all gradi
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from zlib import crc32
 
 import torch
 from torch import Tensor, nn
@@ -30,11 +25,11 @@ from .. import mpi
 from ..data_parallel.replicate import agree
 from ..models import Data, cross_entropy_sum
 from ..models.loss import targets
-from .boundaries import Boundary, chain, of
-from .messages import Message, messages
+from .boundaries import Boundaries
+from .mail import Mail
 from .passes import Latest, Loss, Passes
 from .schedule import Action, Schedule
-from .shared import Shared, raw
+from .shared import Shared
 from .simulate import Times
 from .validate import validate
 from .weights import Versions
@@ -74,17 +69,16 @@ class Pipeline:
         ahead: int = 1,
     ):
         _check(comm, schedule, stages, recompute, ahead)
-        self.comm, self.schedule, self.stages, self.ahead = comm, schedule, dict(stages), ahead
-        self.order, self.exchanges = schedule.orders[comm.rank], messages(schedule)[comm.rank]
+        self.comm, self.schedule, self.stages, self.order = comm, schedule, dict(stages), schedule.orders[comm.rank]
         self.shared = Shared(comm, self.stages, schedule.weights)
         self.optimizers = _one_each(self.stages, optimizer) if optimizer else {}
         flush, with_optimizers = schedule.weights == "flush", (self.stages, self.optimizers)
         self.weights = Latest(*with_optimizers) if flush else Versions(*with_optimizers, schedule)
         self.passes = Passes(self.weights, schedule.stages - 1, loss, schedule.splits, set(recompute), seed)
         self._flush, self._turns = flush, _turns(schedule, comm.rank)
-        self._device = next((p.device for stage in self.stages.values() for p in stage.parameters()), None)
-        self._known: dict[Boundary, list[Boundary]] = {}  # first boundary -> those that follow from it
-        self._sent: deque[tuple[mpi.Request, Tensor]] = deque()
+        self._boundaries = Boundaries(comm, schedule, self.stages)
+        device = next((p.device for stage in self.stages.values() for p in stage.parameters()), None)
+        self._mail = Mail(comm, schedule, ahead, device)
 
     def step(self, micro_batches: Sequence[Data], step: int = 0) -> float:
         """Carry out the schedule once; the mean loss over all targets that count, on every rank.
@@ -95,12 +89,11 @@ class Pipeline:
         """
         self._begin(micro_batches, step)
         for turn in self._turns:
-            self._post(turn[-1] + self.ahead)
-            self._receive(turn)
+            for place in turn:
+                self._mail.receive(place)
             self._take(turn)
         self._update()
-        mpi.waitall([request for request, _ in self._sent])
-        self._sent.clear()
+        self._mail.finish()
         return self._mean_loss()
 
     @property
@@ -123,13 +116,9 @@ class Pipeline:
     # The step ---------------------------------------------------------------------------------------------------------
 
     def _begin(self, micro_batches: Sequence[Data], step: int) -> None:
-        self._agree(micro_batches)
+        self._mail.begin(self._boundaries.agree(micro_batches))
         self._x, counts = [data.x for data in micro_batches], [targets(data) for data in micro_batches]
-        self._boundaries = [self._known[of(x)] for x in self._x]
-        self._count, self._total, self._seeds = sum(counts), 0.0, _seeds(counts, self.schedule)
-        self._here: dict[tuple[str, int, int], Tensor] = {}  # what has come, or stays on this rank
-        self._coming: dict[Message, tuple[Tensor, mpi.Request]] = {}
-        self._posted, self._when = 0, {}
+        self._count, self._total, self._seeds, self._when = sum(counts), 0.0, _seeds(counts, self.schedule), {}
         self.passes.begin(step, [data.y for data in micro_batches])
         for stage in self.stages.values():
             stage.zero_grad()
@@ -142,7 +131,7 @@ class Pipeline:
         for place, result in zip(turn, results):
             self._when[self.order[place]] = start, end
             if result is not None:
-                self._hand_on(place, result)
+                self._mail.hand_on(place, result)
 
     def _carry_out(self, action: Action) -> Tensor | None:
         """Do it; what another stage needs of it."""
@@ -150,20 +139,20 @@ class Pipeline:
         if kind == "F":
             return self._forward(s, i)
         if kind in "BI":
-            return self.passes.backward(s, i, self._here.pop(("gradient", s, i), None))
+            return self.passes.backward(s, i, self._mail.here.pop(("gradient", s, i), None))
         if kind == "W":
             return self.passes.backward_for_weights(s, i)
         return self.weights.update(s)
 
     def _forward(self, s: int, i: int) -> Tensor | None:
-        x = self._here.pop(("activation", s - 1, i)) if s else self._x[i]
+        x = self._mail.here.pop(("activation", s - 1, i)) if s else self._x[i]
         if s:
-            x.requires_grad_(self._boundaries[i][s - 1].requires_grad)
+            x.requires_grad_(self._mail.boundaries[i][s - 1].requires_grad)
         y = self.passes.forward(s, i, x)
         if s < self.passes.last:
             return y
         self._total += y.item()
-        self._here["gradient", s, i] = torch.full_like(y, self._seeds[i])
+        self._mail.here["gradient", s, i] = torch.full_like(y, self._seeds[i])
         return None
 
     def _update(self) -> None:
@@ -173,58 +162,6 @@ class Pipeline:
             for place, action in enumerate(self.order):
                 if action.kind == "S":
                     self._take((place,))
-
-    # Messages ---------------------------------------------------------------------------------------------------------
-
-    def _post(self, place: int) -> None:
-        """Post the receives of all actions up to this place of the order."""
-        while self._posted <= min(place, len(self.order) - 1):
-            for message in self.exchanges[self._posted].receives:
-                boundary = self._boundaries[message.micro][message.stage]
-                if message.kind == "activation" or boundary.requires_grad:
-                    buffer = torch.empty(boundary.shape, dtype=boundary.dtype, device=self._device)
-                    self._coming[message] = buffer, self.comm.Irecv(raw(buffer), message.peer, message.tag)
-            self._posted += 1
-
-    def _receive(self, turn: tuple[int, ...]) -> None:
-        """Wait for what these actions need from other ranks."""
-        for place in turn:
-            for message in self.exchanges[place].receives:
-                if message in self._coming:
-                    buffer, request = self._coming.pop(message)
-                    request.Wait()
-                    self._here[message[:3]] = buffer
-
-    def _hand_on(self, place: int, result: Tensor) -> None:
-        """Begin to send the result, or keep it for another stage of this rank."""
-        sends = self.exchanges[place].sends
-        if not sends:
-            kind, s, i = self.order[place]
-            self._here[("activation", s, i) if kind == "F" else ("gradient", s - 1, i)] = result
-        for message in sends:
-            result = result.contiguous()
-            self._sent.append((self.comm.Isend(raw(result), message.peer, message.tag), result))
-        while self._sent and self._sent[0][0].Test():  # free what is complete, and let MPI move the rest on
-            self._sent.popleft()
-
-    # What all ranks have to agree on ----------------------------------------------------------------------------------
-
-    def _agree(self, micro_batches: Sequence[Data]) -> None:
-        """Raise ValueError on every rank unless all have the same shapes, of which the stages' are then known."""
-        lines = [f"x {of(data.x)}, y {of(data.y)}" for data in micro_batches]
-        number = crc32("\n".join(lines).encode())
-        most = torch.tensor([number, -number])
-        self.comm.Allreduce(mpi.IN_PLACE, most, op=mpi.MAX)
-        if most[0] != -most[1]:
-            agree(self.comm, "the micro-batches", lines)
-        if len(lines) != self.schedule.micro_batches:
-            raise ValueError(
-                f"{self.schedule.name} is made for {self.schedule.micro_batches} micro-batches and was given "
-                f"{len(lines)}: cut the batch into as many, or make the schedule for these"
-            )
-        for data in micro_batches:
-            if (first := of(data.x)) not in self._known:
-                self._known[first] = [*chain(self.comm, self.schedule, self.stages, first), first]
 
     def _mean_loss(self) -> float:
         total = torch.tensor([self._total], dtype=torch.float64)

@@ -6,14 +6,15 @@ from torch import nn
 
 from reference.collectives import rounding
 from reference.data_parallel.accumulation import micro_batches
-from reference.models import CNN, GPT, IGNORED, MLP, TINY, Data, digits, gradients, share, text
+from reference.models import CNN, GPT, IGNORED, MLP, TINY, Data, digits, gradients, text
 from reference.perf.meter import Meter
 from reference.pipeline.catalogue import SCHEDULES, make
 from reference.pipeline.executor import Pipeline
 from reference.pipeline.schedule import Schedule, parse
 from reference.pipeline.schedules import gpipe, one_f_one_b, pipedream
 from reference.pipeline.simulate import Costs, activations, simulate
-from reference.pipeline.stages import cut, layers
+from reference.pipeline.stages import cut
+from reference.pipeline.validate import InvalidSchedule
 from reference.worlds import RankFailed, launch, networks
 from reference.worlds.engine import POLL_SECONDS
 
@@ -31,7 +32,7 @@ def mlp():
 
 
 def gpt(**config):
-    return lambda: GPT(TINY._replace(layers=6, width=16, **config), seed=1).double()
+    return lambda: GPT(TINY._replace(width=16, **{"layers": 2, **config}), seed=1).double()
 
 
 def tokens(samples, length=8):
@@ -43,9 +44,9 @@ def tokens(samples, length=8):
 
 
 def possible(name):
-    """The schedules of that name for some ranks and micro-batches, as far as there are any."""
-    sizes = [(1, 3), (2, 3), (2, 4), (3, 4), (3, 6), (4, 8), (8, 16 if name.startswith("Dual") else 8)]
-    return [make(name, p, m) for p, m in sizes if not SCHEDULES[name].refuses(p, m)]
+    """The schedules of that name for 1, 2, 3, 4 and 8 ranks, as far as there are any, and few micro-batches."""
+    allowed = [[m for m in (3, 6, 8, 16) if not SCHEDULES[name].refuses(p, m)] for p in (1, 2, 3, 4, 8)]
+    return [make(name, p, m[0]) for p, m in zip((1, 2, 3, 4, 8), allowed) if m]
 
 
 # Equal to the serial program ----------------------------------------------------------------------------------------
@@ -75,6 +76,13 @@ def test_every_schedule_gives_the_serial_gradients_and_loss(name):
         assert max((found[n] - expected[n]).abs().max() for n in found) < bound < 1e-9
         assert all(result.losses == pytest.approx([loss], rel=1e-12) for result in results)
         assert [result.peak for result in results] == activations(schedule)
+
+
+def close(gradients, model):
+    """These are the model's, by name, and none is missing."""
+    assert set(gradients) == {name for name, parameter in model.named_parameters() if parameter.grad is not None}
+    for name, found in gradients.items():
+        torch.testing.assert_close(found, model.get_parameter(name).grad, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SYNCHRONOUS)
@@ -131,8 +139,7 @@ def test_both_worlds(world):
     model = gpt(dropout=0.1)()
     serial(model, schedule.stages, data)
     results = run(schedule, gpt(dropout=0.1), data, recompute=[1], world=world).results
-    for name, gradient in gathered(results).items():
-        torch.testing.assert_close(gradient, model.get_parameter(name).grad, rtol=1e-9, atol=1e-12)
+    close(gathered(results), model)
 
 
 @pytest.mark.mpi
@@ -155,8 +162,7 @@ def test_a_cnn():
     model = picture()
     gradients(model, DIGITS)
     results = run(one_f_one_b(3, 4), picture, micro_batches(DIGITS, 4)).results
-    for name, gradient in gathered(results).items():
-        torch.testing.assert_close(gradient, model.get_parameter(name).grad, rtol=1e-9, atol=1e-12)
+    close(gathered(results), model)
 
 
 def test_no_target_counts():
@@ -183,11 +189,204 @@ def test_frozen_parameters(frozen, name):
     model = partly()
     loss = serial(model, 4, micro_batches(DIGITS, 4))
     job = run(make(name, 4, 4), partly, micro_batches(DIGITS, 4))
-    found = gathered(job.results)
+    close(gathered(job.results), model)
     assert job.results[0].losses == pytest.approx([loss], rel=1e-12)
-    assert set(found) == {n for n, parameter in model.named_parameters() if parameter.grad is not None}
-    for n, gradient in found.items():
-        torch.testing.assert_close(gradient, model.get_parameter(n).grad, rtol=1e-9, atol=1e-12)
     ways = {(event.rank, event.peer) for event in job.timeline.of(kind="send") if event.nbytes in (3 * 64, 4 * 64)}
     backward = {"0.": 2, "4.": 3, "12.": 3, "": 0}[frozen[0]]  # boundaries that need gradients
     assert sum(peer < rank for rank, peer in ways) == backward and sum(peer > rank for rank, peer in ways) == 3
+
+
+# Time ---------------------------------------------------------------------------------------------------------------
+
+
+def recorded(schedule, costs, n=1000, ahead=1):
+    """The times of a step whose passes take `costs`, and messages of n numbers `costs.send`; and the job."""
+
+    def program(comm):
+        stages = {s: TimedLayer(comm, *(costs.of(kind, s) for kind in "FIW")) for s in schedule.chunks[comm.rank]}
+        pipeline = Pipeline(comm, schedule, stages, loss=lambda x, y: x.sum(), ahead=ahead)
+        pipeline.step([Data(torch.zeros(1, n), torch.zeros(1))] * schedule.micro_batches)
+        return pipeline.times()
+
+    job = launch(program, schedule.ranks, network=networks.uniform(0.0, costs.send / (4 * n)))
+    return job.results[0], job
+
+
+@pytest.mark.parametrize("send", [0.0, 25.0])
+@pytest.mark.parametrize("name", SYNCHRONOUS)
+def test_it_takes_the_simulators_time(name, send):
+    """To the 0.1 us that a look at a send costs on the virtual clock. The first stage's input needs no gradient.
+
+    With messages that take time DualPipe takes more: F and B that run side by side send at once, through one port.
+    """
+    schedule = make(name, 4, 8)
+    costs = Costs(F=100.0, I=[0.0] + [100.0] * (schedule.stages - 1), W=100.0, send=send)
+    times, expected = recorded(schedule, costs)[0], simulate(schedule, costs)
+    if send and any(schedule.together):
+        assert times.makespan > expected.makespan
+        return
+    polls = POLL_SECONDS * sum(map(len, schedule.orders))
+    for found, told in [(times.starts, expected.starts), (times.ends, expected.ends)]:
+        for mine, simulated in zip(found, told):
+            assert mine == pytest.approx(simulated, rel=0, abs=polls)
+    assert times.bubble == pytest.approx(expected.bubble, abs=1e-8)
+
+
+def test_receives_posted_late_make_messages_wait():
+    """With ahead = 0 a message moves only when its receiver has nothing else to do."""
+    schedule, costs = one_f_one_b(4, 8), Costs(F=100.0, I=[0.0, 100.0, 100.0, 100.0], W=100.0, send=25.0)
+    late, early = (recorded(schedule, costs, ahead=ahead)[0].makespan for ahead in (0, 1))
+    assert late >= early + 4 * 25.0
+
+
+def test_messages_travel_while_ranks_compute():
+    _, job = recorded(one_f_one_b(4, 8), Costs(F=100.0, I=[0.0, 100.0, 100.0, 100.0], W=100.0, send=25.0))
+    sends, computing = job.timeline.of(1, "send"), job.timeline.of(1, "compute")
+    hidden = sum(max(0.0, min(s.end, c.end) - max(s.start, c.start)) for s in sends for c in computing)
+    assert hidden > 0.5 * job.timeline.busy(1, "send")
+
+
+# Messages -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["1F1B", "ZB-H1", "interleaved 1F1B", "ZB-V"])
+def test_a_boundary_costs_b_s_h_numbers_each_way(name):
+    """Not b h: every token of every sequence passes (E0-22). Boundaries within a rank cost nothing."""
+    p, m, (b, s, h) = 3, 6, (2, 8, 16)
+    schedule = make(name, p, m)
+    data = micro_batches(tokens(b * m, s), m)
+    one, two = (run(schedule, gpt(tied=False, layers=4), *steps).bytes_sent for steps in ([data], [data, data]))
+    home = schedule.home
+    crossed = sum(home[stage, 0] != home[stage + 1, 0] for stage in range(schedule.stages - 1))
+    agreements = sum(two) - sum(one) - 2 * crossed * m * b * s * h * 8
+    assert 0 < agreements < 100 * p  # on the micro-batches and the loss
+    assert crossed == {"ZB-V": 4, "interleaved 1F1B": 5}.get(name, 2)
+
+
+def test_a_tied_embedding_costs_its_gradient_once_a_step_each_way():
+    tied, untied = (run(one_f_one_b(3, 3), gpt(tied=tied), micro_batches(tokens(6), 3)) for tied in (True, False))
+    embedding, more = 256 * 16 * 8, [a - b for a, b in zip(tied.bytes_sent, untied.bytes_sent)]
+    assert more == pytest.approx([2 * embedding, 0, 2 * embedding], abs=200)  # and once at the start, to be equal
+
+
+def test_one_rank_sends_nothing():
+    assert run(make("ZB-V", 1, 3), gpt(), micro_batches(tokens(3), 3)).bytes_sent == [0]
+
+
+# Memory -------------------------------------------------------------------------------------------------------------
+
+
+def activation_bytes(schedule, recompute=(), **config):
+    """Of each rank the most bytes of activations at a time, in units of what one block keeps of one micro-batch."""
+    data = micro_batches(tokens(2 * schedule.micro_batches, 32), schedule.micro_batches)
+
+    def program(comm):
+        model = nn.Sequential(*GPT(TINY._replace(layers=schedule.stages, width=64, **config)).blocks)
+        own = dict(enumerate(cut(model, evenly(model, schedule.stages))))
+        own = {s: own[s] for s in schedule.chunks[comm.rank]}
+        loss = lambda x, y: x.sum()  # noqa: E731
+        pipeline = Pipeline(comm, schedule, own, loss, recompute)
+        x = [Data(torch.zeros(2, 32, 64), part.y) for part in data]
+        with Meter(module=nn.ModuleList(own.values())) as meter:
+            pipeline.step(x)
+        return meter.peak["activations"]
+
+    return launch(program, schedule.ranks).results
+
+
+def test_bytes_of_activations_are_what_the_schedule_says():
+    """1F1B p - r, GPipe m, in units of what a pass leaves, and what the pass needs that is going on."""
+    more, less = activation_bytes(gpipe(4, 8)), activation_bytes(gpipe(4, 4))
+    a_pass = (more[1] - less[1]) / 4
+    for schedule, found in ((gpipe(4, 8), more), (one_f_one_b(4, 8), activation_bytes(one_f_one_b(4, 8)))):
+        for held, passes in zip(found, activations(schedule)):
+            assert 0.0 < held / a_pass - passes < 1.0
+
+
+def test_recomputed_stages_keep_their_input_only():
+    kept, again = activation_bytes(gpipe(2, 8)), activation_bytes(gpipe(2, 8), recompute=(0, 1))
+    assert max(again) < 0.3 * min(kept)
+
+
+# What can go wrong --------------------------------------------------------------------------------------------------
+
+
+def refused(match, ranks, schedule=None, stages=None, data=None, error=ValueError, **options):
+    """All ranks raise the same message; what is given may depend on the communicator."""
+
+    def program(comm):
+        plan = schedule(comm) if callable(schedule) else schedule or one_f_one_b(ranks, 2)
+        chain = cut(mlp(), evenly(mlp(), max(plan.stages, ranks)))
+        own = stages(comm, chain) if stages else {s: chain[s] for s in plan.chunks[comm.rank]}
+        with pytest.raises(error) as caught:
+            Pipeline(comm, plan, own, **options).step(data(comm) if data else micro_batches(DIGITS, 2))
+        return str(caught.value)
+
+    (message,) = set(launch(program, ranks).results)
+    assert match in message
+
+
+def test_another_number_of_ranks():
+    told = "1F1B is made for 3 ranks, and 2 are running: start with mpirun -n 3, or make the schedule for 2"
+    refused(told, 2, one_f_one_b(3, 2), lambda comm, chain: {})
+
+
+def test_schedules_that_differ():
+    told = "the schedules must be alike on all ranks, but differ on rank(s) [1]: rank 1 has 'GPipe' where"
+    refused(told, 2, lambda comm: (gpipe if comm.rank else one_f_one_b)(2, 2))
+
+
+def test_a_schedule_that_nobody_can_carry_out():
+    orders = ("0F0 0F1 0B1 0B0 0S1", "1F1 1B1 1F0 1B0")
+    refused("", 2, Schedule("mine", tuple(map(parse, orders))), error=InvalidSchedule)
+
+
+def test_stages_that_are_not_the_schedules():
+    told = "rank 1 has to be given the stages [1] of 1F1B, and got [0, 1]: give each rank {s: stages[s] for s in"
+    refused(told, 3, stages=lambda comm, chain: {s: chain[s] for s in ({comm.rank, comm.rank % 2, comm.rank // 2})})
+
+
+def test_options_that_cannot_be():
+    refused("recompute names stages of 0 ... 1; got ahead=1, recompute=[2]", 2, recompute=[2])
+    refused("ahead >= 0 actions early", 2, ahead=-1)
+
+
+def test_micro_batches_that_do_not_fit():
+    told = (
+        "1F1B is made for 2 micro-batches and was given 3: cut the batch into as many, or make the schedule for these"
+    )
+    refused(told, 2, data=lambda comm: micro_batches(DIGITS, 3))
+    told = "the micro-batches must be alike on all ranks, but differ on rank(s) [1]: rank 1 has 'x float64 [6, 64]"
+    refused(told, 2, data=lambda comm: micro_batches(Data(DIGITS.x[comm.rank :], DIGITS.y[comm.rank :]), 2))
+    told = "stage 0 cannot take what a micro-batch has, float64 [7, 60]: "
+    refused(told, 3, data=lambda comm: micro_batches(Data(DIGITS.x[:, 4:], DIGITS.y), 2))
+
+
+def test_a_model_that_shares_cannot_be_updated_at_different_times():
+    """Two copies of the embedding would soon be two embeddings."""
+    with pytest.raises(RankFailed, match=r"token.weight lives in 2 places"):
+        run(pipedream(2, 2), gpt(), micro_batches(tokens(2), 2))
+
+
+class Breaks(nn.Module):
+    """Fails in the third forward pass."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls += not x.is_meta
+        if self.calls == 3:
+            raise ArithmeticError("the third pass")
+        return x
+
+
+def test_a_rank_that_fails_in_the_middle_is_named():
+    """And the others do not wait for it for ever."""
+
+    def program(comm):
+        stage = Breaks() if comm.rank == 1 else nn.Linear(64, 64)
+        data = micro_batches(Data(DIGITS.x.float(), DIGITS.y), 6)
+        Pipeline(comm, one_f_one_b(3, 6), {comm.rank: stage}).step(data)
+
+    with pytest.raises(RankFailed, match="the program raised on rank 1: ArithmeticError: the third pass"):
+        launch(program, 3)
