@@ -194,7 +194,7 @@ def costs(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker
     forward, backward = map(list, zip(*stage_seconds(layers, ends, workers)))
     sends = [send(layers[end - 1].sent) for end in ends[:-1]]
     half = [seconds / 2 for seconds in backward]
-    return Costs(forward, half, half, B=backward, send=max(sends, default=0.0))
+    return Costs(forward, half, half, send=max(sends, default=0.0))
 
 
 # The other ways -------------------------------------------------------------------------------------------------------

@@ -94,11 +94,7 @@ def plans(layers: Sequence[Layer], ends: Sequence[int], live: Sequence[float], m
 def recomputing(layers: Sequence[Layer], ends: Sequence[int], found: Sequence[Plan]) -> Costs:
     """The costs of a cut whose stages recompute by these plans: it happens at the begin of the backward pass."""
     plain = costs(layers, ends)
-    more = [plan.seconds for plan in found]
-    return plain._replace(
-        I=[seconds + again for seconds, again in zip(plain.I, more)],
-        B=[seconds + again for seconds, again in zip(plain.B, more)],
-    )
+    return plain._replace(I=[seconds + plan.seconds for seconds, plan in zip(plain.I, found, strict=True)])
 
 
 def adaptive(layers: Sequence[Layer], p: int, live: Sequence[float], memory: float) -> Cut:

@@ -60,7 +60,7 @@ def test_by_hand():
     assert [f + b for f, b in stage_seconds(layers, equal_counts(7, 4))] == pytest.approx([6, 6, 8, 5])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(LAYERS, WORKERS, st.booleans(), st.sampled_from([link(), link(1.0, 0.5)]), st.data())
 def test_as_good_as_the_best_of_all_cuts(layers, workers, overlap, send, data):
     workers = workers[: len(layers)]
