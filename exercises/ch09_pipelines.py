@@ -216,10 +216,232 @@ def messages_of(orders, rank):
     return table
 
 
-# Level 3: write ----------------------------------------------------------------------------------------------------
+# Level 3: write -------------------------------------------------------------------------------------------------------
 
 
-# Level 4: repair ---------------------------------------------------------------------------------------------------
+def gpipe_order(m, fits):
+    """Return the order in which every stage of a GPipe pipeline works, if only so many micro-batches fit into memory.
+
+    m        micro-batches
+    fits     how many of them a stage has room for, from forward to backward pass: at least 1, perhaps more than m
+    returns  a list of strings such as "F0" and "B0". It is the same for all stages.
+
+    GPipe does all forward passes, in order, and then all backward passes, the last micro-batch first. What does not fit
+    is done in rounds: as many micro-batches as fit, forward and backward, then the next ones. As few rounds as
+    possible, and only the last may be shorter than the others.
+
+    Example: 5 micro-batches of which 3 fit: F0 F1 F2 B2 B1 B0 F3 F4 B4 B3.
+    Try it: on 4 stages, with a forward pass of 1 s and a backward pass of 2 s, 8 micro-batches take 33 s if all fit.
+    How long do they take if 4 fit, and if only one does? (1F1B needs no room for more than 4, and takes 33 s.)
+    """
+    raise NotImplementedError
 
 
-# Level 5: speed up -------------------------------------------------------------------------------------------------
+def interleaved_order(p, m, v, rank):
+    """Return the order in which a rank works in an interleaved pipeline: a list of strings such as "5F2".
+
+    p     ranks
+    m     micro-batches, a multiple of p
+    v     stages of each rank: rank r has the stages r, r + p, r + 2 p, ...
+    rank  from 0 to p - 1
+
+    Forward passes go in groups of p micro-batches: the rank's first stage for the p micro-batches of the group, then
+    its second stage for the same p, and so on to its last stage; then the next group. Backward passes go in the same
+    groups, and in each from the rank's last stage to its first; in a stage always in the order of the micro-batches.
+
+    When which of them? As in 1F1B: a warm-up of forward passes, then one forward and one backward pass in turn, then
+    the backward passes that are left. The last rank's warm-up is (v - 1) p passes: that brings micro-batch 0 to the
+    last stage. Each rank before it does two more than the rank behind it: one because it comes earlier, one so that a
+    message has time to travel. There are never more than there are forward passes.
+
+    Example: rank 1 of 2 with 2 micro-batches and v = 2 does 1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1. What does rank 0 do?
+    """
+    raise NotImplementedError
+
+
+def first_wrong_action(rows):
+    """Return the first action of a drawn schedule that cannot be where it is: (rank, column). None if all is right.
+
+    rows  list: for each rank, which has the stage of that number, a list with an entry for each second: "F2", "B2" or
+          "", which means that the rank is idle. Every pass takes one second. All rows have the same length.
+
+    A forward pass needs that of the same micro-batch on the rank before; a backward pass needs the rank's own forward
+    pass of the micro-batch, and the backward pass on the rank behind. What is needed must be in an earlier column, and
+    messages take no time. Nothing is done twice on a rank. The first is the one in the leftmost column; of several in
+    one column that of the smallest rank.
+
+    If every action can be where it is, but on some rank a pass is missing, return that rank, the smallest of them, and
+    the number of columns. Each micro-batch of which a pass is drawn anywhere has both passes on every rank.
+
+    Try it with what is drawn in many a lecture, where each rank goes backward as soon as it has been forward. On three
+    ranks: [["F0", "F1", "B0", "B1", "", ""], ["", "F0", "F1", "B0", "B1", ""], ["", "", "F0", "F1", "B0", "B1"]].
+    """
+    raise NotImplementedError
+
+
+def partition(seconds, p):
+    """Return how many layers each stage should have, so that the pipeline is as fast as possible: a list of p numbers.
+
+    seconds  list: of each layer how long a micro-batch takes in it, forward and backward, a whole number of
+             microseconds above 0. There may be a few hundred layers. It must not be changed.
+    p        stages, at most as many as layers
+
+    Layers stay in their order: the first stage has the first ones, and so on. Each stage has at least one. All stages
+    work at once, so the slowest one sets the pace: its sum of seconds must be the least there is.
+
+    Example: [4, 2, 2, 2, 2] in two stages is [2, 3], with sums 6 and 6. There is no time to try all the ways to cut.
+    """
+    raise NotImplementedError
+
+
+def split_backward(comm, weights, xs, dy, multiply):
+    """Go backward through this rank's stage in two parts, so that nobody waits for gradients of weights. Return these.
+
+    weights   list of float64 arrays [n, n]: of each layer of the stage, in the order of the forward pass. Layer l has
+              computed xs[l + 1] = np.maximum(xs[l] @ weights[l], 0).
+    xs        list of float64 arrays [b, n], one more than there are layers: xs[0] has come from the rank before, and
+              the last one has gone to the rank behind
+    dy        on the last rank the gradient of the loss for its last x, [b, n]; None on the others. Rank r receives it
+              from rank r + 1, with comm.Recv.
+    multiply  a function: multiply(comm, A, B) is A @ B, and takes a while. All matrix products are made by it.
+    returns   list of arrays [n, n]: the gradient of the loss for each layer's weights
+
+    Every rank but 0 sends the gradient for its xs[0] to the rank before. All matrices have the same n and b on all
+    ranks. None of the arguments may be changed.
+
+    A layer's backward pass has two products: one for its input, which the layer before waits for, and one for its
+    weights, which can wait. First do all products of the first kind, and send; then all of the others. With P ranks of
+    L layers the whole takes the time of (P + 1) L products in place of 2 P L. Each is done once. No collective calls.
+    """
+    raise NotImplementedError
+
+
+def weight_stash(w, order, forward, backward, rate):
+    """Train one stage of PipeDream. Return (weights, most): what it ends with, and how many versions it had to keep.
+
+    w         float64 array: the stage's weights in the beginning. It must not be changed.
+    order     list of strings: the order in which the stage works, such as ["F0", "F1", "B0", "F2", "B1", "B2"]
+    forward   a function: forward(w, i) is what the forward pass of micro-batch i with these weights leaves behind
+    backward  a function: backward(w, i, left) is the gradient of micro-batch i, a new array as long as w. It is one
+              only if `left` comes from forward(w, i) with the same weights w.
+    rate      learning rate
+    weights   new array
+
+    There is no flush: directly after each backward pass the stage updates its weights by rate times the gradient,
+    downhill. A forward pass takes the latest weights. Until its backward pass others may have updated them, so the
+    version that it has used must be kept. `most` is the largest number of different versions that the stage has at any
+    time: the latest, and those that micro-batches on their way through later stages still need. One that nobody needs
+    any more is dropped before the update makes a new one.
+
+    Try it with stages 0, 1 and 2 of stage_order(3, 8, stage): how many versions has each?
+    """
+    raise NotImplementedError
+
+
+# Level 4: repair ------------------------------------------------------------------------------------------------------
+
+
+def blocking_both_ways(comm, x, forward, backward, m):
+    """Run this rank's stage of a 1F1B pipeline. Return the gradients for its input, an array [m, n].
+
+    x         float64 array [m, n]: on rank 0 the micro-batches; on the others zeros of that size, into which you may
+              receive, or not. On rank 0 it must not be changed.
+    forward   a function: forward(comm, i, x) computes for a while, and returns the stage's output for micro-batch i, n
+              numbers in a new array
+    backward  a function: backward(comm, i, dy) computes for a while, and returns the gradient for the stage's input, n
+              numbers in a new array. On the last rank dy is its own output, as if that were the loss's gradient.
+    m         micro-batches
+    returns   row i is what backward has returned for micro-batch i
+
+    The order is right, and yet it hangs, with two ranks already. (With small messages it may work: MPI can keep those
+    in a buffer of its own.) Remove the first line and repair it. The order stays 1F1B, which keeps no more than p - r
+    micro-batches on rank r, and the ranks still work at the same time: no later than with sends that nobody waits for.
+    Each message is sent once. No collective calls.
+    """
+    raise NotImplementedError
+    p, r = comm.size, comm.rank
+    warmup = min(p - 1 - r, m)
+    order = [("F", i) for i in range(warmup)]
+    for i in range(m - warmup):
+        order += [("F", warmup + i), ("B", i)]
+    order += [("B", i) for i in range(m - warmup, m)]
+    y, dx = {}, np.empty_like(x)
+    for kind, i in order:
+        if kind == "F":
+            if r > 0:
+                comm.Recv(x[i], source=r - 1)
+            y[i] = forward(comm, i, x[i])
+            if r < p - 1:
+                comm.Send(y[i], dest=r + 1)
+        else:
+            dy = y.pop(i)
+            if r < p - 1:
+                comm.Recv(dy, source=r + 1)
+            dx[i] = backward(comm, i, dy)
+            if r > 0:
+                comm.Send(dx[i], dest=r - 1)
+    return dx
+
+
+def mean_over_micro_batches(gradient, X, y, m):
+    """Return the gradient of the mean loss over a whole batch, which is computed in micro-batches.
+
+    gradient  a function: gradient(X, y) is the gradient of the mean loss of these samples, a new array. Only targets of
+              at least 0 count; -1 stands for none (padding, say). If no target counts it is 0 / 0, NaN. It raises an
+              error if it gets more than ceil(n / m) samples: memory is short.
+    X, y      n samples and their targets. At least one target of the batch counts. They must not be changed.
+    m         micro-batches, at most n. They differ by one sample if m does not divide n.
+
+    With any m the result must be the same as with one: the mean over all targets that count. Frameworks average over
+    what they are given, so this is easily lost. Remove the first line and repair it.
+    """
+    raise NotImplementedError
+    total = 0.0
+    for part in np.array_split(np.arange(len(y)), m):
+        total += gradient(X[part], y[part]) / m
+    return total
+
+
+# Level 5: speed up ----------------------------------------------------------------------------------------------------
+
+
+def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):
+    """Return m, the number of micro-batches with which a step of a 1F1B pipeline is shortest. None if none will do.
+
+    batch         samples in a step. They are cut into m micro-batches of b each: m b = batch.
+    p             ranks, all with equal stages
+    fixed, slope  a stage's forward pass of b samples takes fixed + b slope microseconds, its backward pass twice that
+    alpha, beta   a message with the activations of b samples, or with their gradients, takes alpha + b beta
+                  microseconds
+    weights       bytes of a stage's weights, gradients and optimizer, whatever m is
+    kept          bytes that one sample leaves behind in a stage from its forward to its backward pass
+    memory        bytes that each rank has
+
+    All are whole numbers. Messages travel while the ranks compute, and are hidden if none takes longer than the forward
+    pass of a micro-batch; only such m will do. And each rank must have room for its weights and for all micro-batches
+    that it has to keep at a time. The step is then m + p - 1 forward and as many backward passes long. Of several m
+    that are equally quick return the smallest.
+
+    Two rules that one reads: the largest m for which m activations of a micro-batch fit into memory; and no more than
+    the bytes that the link can carry during a step over the bytes of an activation. What does halving b do to each?
+    """
+    raise NotImplementedError
+
+
+def fill_the_bubble(p, m):
+    """Return for each rank an order in which the whole takes 3 m + p - 1 seconds: a list of p lists of strings.
+
+    p  ranks: rank r has stage r
+    m  micro-batches, at least p
+
+    Backward passes are in two parts: "I2" computes the gradient for the input of micro-batch 2, for which the rank
+    before waits, and "W2" the gradient for the weights, for which nobody does. W2 comes after I2, at any time. "F2",
+    "I2" and "W2" take one second each, messages none. Every rank does all three once for each micro-batch.
+
+    From F2 to W2 a rank keeps what W2 needs: so F2 begins with one micro-batch more to keep, and W2 ends with one
+    fewer. No rank may keep more than p at a time. That is what rank 0 keeps in 1F1B; the others have room.
+
+    Start from 1F1B, where W directly follows I and the whole takes 3 (m + p - 1) seconds: F0 I0 W0 F1 I1 W1 ... on the
+    last rank. When does a rank wait there, which W could it do then, and how long can a rank put its W off?
+    """
+    raise NotImplementedError
