@@ -59,6 +59,8 @@ def find(
     check_sizes(p, m)
     if placement not in NAMED:
         raise ValueError(f"placement must be one of {', '.join(NAMED)}, not {placement!r}")
+    if not 0 <= kept <= 1:
+        raise ValueError(f"kept = {kept}: W needs between none (0) and all (1) of an activation")
     if memory < (least := {"line": 1, "V": 2}[placement]):
         raise ValueError(f"memory = {memory}: one micro-batch alone leaves {least} on a rank, give it that much")
 
@@ -71,7 +73,9 @@ def find(
         except ValueError:  # no room
             return math.inf, None
 
-    found = [judge(s) for s in (make(p, m) for make in NAMED[placement]) if max(activations(s, kept)) <= memory]
+    named = [make(p, m) for make in NAMED[placement]]
+    costs.check(named[0])
+    found = [judge(schedule) for schedule in named if max(activations(schedule, kept)) <= memory]
     for (orders, start), slack in itertools.product(_families(p, m, placement, memory), SLACKS):
         found.append(climb(lambda numbers: attempt(orders(numbers), slack), start))  # noqa: B023
     return min(found, key=lambda one: one[0])[1]
@@ -86,8 +90,8 @@ def _families(p: int, m: int, placement: str, memory: float) -> Iterator[tuple[C
             yield lambda warmup: in_line(m, warmup), tuple(min(p - 1 - r, int(room) - 1) for r in range(p))
         return
     yield lambda warmup: in_v(p, m, warmup), tuple(2 * (p - r) - 1 for r in range(p))
-    for interval in (6,) if room >= 2 * p / 3 + 2 else (8, 12, 4 * p):
-        leg = max(1, int(interval * room / (2 * p)) - 1)  # of p (2 + 2 leg) units a rank keeps one in every interval
+    leg = max(1, int(3 * room / p) - 1)  # in p (2 + 2 leg) units a rank begins as many micro-batches as it has room for
+    for interval in (6,) if room >= 2 * p / 3 + 2 else (8, 12, 4 * p):  # 4p: one after the other
         yield lambda way: repeated(p, m, way[:4], *way[4:]), (1, leg, 1, leg, 1, interval)
 
 
@@ -99,7 +103,7 @@ def least_span(p: int, m: int, costs: Costs = UNIT, memory: float = math.inf, ke
     micro-batch has come back, and has I and W to do. Thus every activation more saves the seconds of one W.
     """
     f, i, w = ([costs.of(kind, s) for s in range(p)] for kind in "FIW")
-    n = m if memory == math.inf else min(m, int((memory - 1) / kept + 1 + 1e-9))
+    n = m if kept == 0 or memory == math.inf else min(m, int((memory - 1) / kept + 1 + 1e-9))
     there_and_back = sum(f[:-1]) + sum(i[:-1]) + 2 * (p - 1) * costs.send
     work = [m * sum(stage) for stage in zip(f, i, w)]
     return max(*work, work[-1] - n * w[-1] + there_and_back + w[0])

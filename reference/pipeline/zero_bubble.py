@@ -47,7 +47,8 @@ def zb_v(p: int, m: int) -> Schedule:
 
 
 def in_v(p: int, m: int, warmup: Sequence[int]) -> list[list[Pass]]:
-    """Stages in a V; rank r does warmup[r] forward passes of its first stage, ... until what it began comes back."""
+    """Stages in a V; rank r does warmup[r] forward passes of its first stage. Then they come back: F of both stages in
+    turn; F and I of the second, until the first of them comes back once more; from then on F and I of both."""
     orders = []
     for r, first in enumerate(warmup):
         F0, I0, F1, I1 = ((kind, stage) for stage in (r, 2 * p - 1 - r) for kind in "FI")

@@ -116,7 +116,7 @@ def test_named_schedules_as_published(model, m):
 
 
 def test_found_as_published():
-    """With memory for 2p activations, of which I frees a part. Published must be so too, for else nothing is as good."""
+    """With memory for 2p activations, of which I frees a part. Published must be so, for else nothing is as good."""
     p, m = 8, 24
     F, I, W, send, *_, published = PUBLISHED["6.2B", m]  # noqa: E741
     costs, kept = Costs(F, I, W, send=send), KEPT["6.2B"]
@@ -130,6 +130,8 @@ def test_found_as_published():
 def test_errors():
     with pytest.raises(ValueError, match="memory = 1: one micro-batch alone leaves 2 on a rank"):
         find(4, 8, memory=1, placement="V")
+    with pytest.raises(ValueError, match="kept = 2: W needs"):
+        find(4, 8, kept=2)
     with pytest.raises(ValueError, match="placement must be one of line, V, not 'loop'"):
         find(4, 8, placement="loop")
     with pytest.raises(ValueError, match="at least 1, got 0"):
