@@ -40,7 +40,7 @@ def test_a_flush_has_one_version_a_step():
 
 
 @given(sizes)
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_pipedream_lacks_as_many_updates_as_micro_batches_are_on_their_way(size):
     p, m = size
     schedule = pipedream(p, m)
@@ -52,7 +52,7 @@ def test_pipedream_lacks_as_many_updates_as_micro_batches_are_on_their_way(size)
 
 
 @given(sizes, st.data())
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_2bw_is_one_batch_behind_on_all_stages_and_keeps_two_versions(size, data):
     p, m = size
     batch = data.draw(st.integers(max(p - 1, 1), p + 4))
