@@ -10,12 +10,13 @@ Idea      Each layer by itself, on what the layer before gives: its forward pass
 Kept      is what is alive after the forward pass that was not before: what autograd saved, and the output, which the
           next layer saves as a rule, or the executor keeps. Then the layers' bytes add up to those of the model. (A
           ReLU saves its own output and not its input: behind a linear layer by itself, bytes are counted too many.)
-Left out  The loss, and what a kernel needs while it runs.
+Adds      gradients to those of the micro-batches before, as a pipeline does; to the last layer the loss, if given.
+Left out  What a kernel needs while it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import partial
 from math import inf
@@ -30,52 +31,65 @@ from ..perf.roofline import Device
 from .partition import Layer
 from .stages import cut, layers
 
+Loss = Callable[[Tensor], Tensor]
 
-def profile(model: nn.Module, x: Tensor, device: Device, recipe: Recipe = ADAM) -> list[Layer]:
+
+def profile(
+    model: nn.Module, x: Tensor, device: Device, recipe: Recipe = ADAM, loss: Loss | None = None
+) -> list[Layer]:
     """The layers of `model` for a micro-batch x [b, ...], as they would be on `device`.
 
-    recipe: bytes a parameter of weights, gradients and optimizer's state. The model is copied and stays as it is.
+    recipe    bytes a parameter of weights, gradients and optimizer's state
+    loss      output of the last layer -> a number; as costly as it is with a large vocabulary
+
+    The model is copied and stays as it is.
     """
     found = []
-    for name, layer, given in chain(model, x):
+    for name, layer, run, given in chain(model, x, loss):
         with Meter(None, device, layer) as meter:
-            y = layer(given)
+            y = run(given)
             forward, kept = meter.total.seconds, meter.live["activations"]
-            backward_pass(layer, given, y)
+            backward_pass(given, y)
         backward = meter.total.seconds - forward
         found.append(Layer(forward, backward, held(layer, recipe), kept, y.nbytes, name))
     return found
 
 
-def stopwatch(comm, model: nn.Module, x: Tensor, repeat: int = 5, recipe: Recipe = ADAM) -> list[Layer]:
+def stopwatch(
+    comm, model: nn.Module, x: Tensor, repeat: int = 5, recipe: Recipe = ADAM, loss: Loss | None = None
+) -> list[Layer]:
     """The same with this machine's seconds, those of the slowest rank of `comm`; bytes as in profile."""
     unlimited = Device(inf, inf)
     found = []
-    for layer, (_, module, given) in zip(profile(model, x, unlimited, recipe), chain(model, x)):
-        once, both = measure(comm, [partial(module, given), partial(both_passes, module, given)], repeat)
+    for layer, (_, _, run, given) in zip(profile(model, x, unlimited, recipe, loss), chain(model, x, loss)):
+        once, both = measure(comm, [partial(run, given), partial(both_passes, run, given)], repeat)
         found.append(layer._replace(forward=once.median, backward=max(both.median - once.median, 0.0)))
     return found
 
 
-def chain(model: nn.Module, x: Tensor) -> Iterator[tuple[str, nn.Module, Tensor]]:
-    """Name, layer, and what it is given, cut off from the layer before so that a backward pass ends there."""
+def chain(model: nn.Module, x: Tensor, loss: Loss | None) -> Iterator[tuple[str, nn.Module, Loss, Tensor]]:
+    """Name, layer, its forward pass, and what it is given: cut off, so that a backward pass ends there."""
     links = layers(model)
-    for place, (link, layer) in enumerate(zip(links, cut(deepcopy(model), range(1, len(links) + 1)))):
-        yield link.name, layer, x.detach().requires_grad_(place > 0)
+    for link, layer in zip(links, cut(deepcopy(model), range(1, len(links) + 1))):
+        for weight in layer.parameters():
+            weight.grad = torch.zeros_like(weight) if weight.requires_grad else None
+        last = link is links[-1] and loss is not None
+        yield link.name, layer, (lambda x, layer=layer: loss(layer(x))) if last else layer, x
         with torch.no_grad():
             x = layer(x)
+        x = x.requires_grad_()
 
 
-def backward_pass(layer: nn.Module, given: Tensor, y: Tensor) -> None:
-    """The gradients for y's input and the layer's parameters, as far as they are needed; they are not kept."""
-    wanted = [t for t in (given, *layer.parameters()) if t.requires_grad]
-    if wanted:
-        torch.autograd.grad(y, wanted, y.detach())
+def backward_pass(given: Tensor, y: Tensor) -> None:
+    """From y to its input and the layer's weights, as far as they are trained."""
+    given.grad = None
+    if y.requires_grad:
+        y.backward(y.detach())
 
 
-def both_passes(layer: nn.Module, given: Tensor) -> None:
+def both_passes(run: Loss, given: Tensor) -> None:
     """Forward, and backward."""
-    backward_pass(layer, given, layer(given))
+    backward_pass(given, run(given))
 
 
 def held(layer: nn.Module, recipe: Recipe) -> int:

@@ -4,9 +4,12 @@ import pytest
 import torch
 
 from reference.data_parallel.memory import ADAM, ADAM_MIXED
-from reference.models import CNN, GPT, MLP, TINY
+from reference.models import CNN, GPT, MLP, TINY, Data, cross_entropy_sum, text
 from reference.perf.meter import Meter
+from reference.perf.networks import uniform
 from reference.perf.roofline import device
+from reference.pipeline.executor import Pipeline
+from reference.pipeline.micro_batches import choose
 from reference.pipeline.partition import costs, equal_counts, partition
 from reference.pipeline.profile import profile, stopwatch, transformer
 from reference.pipeline.schedules import one_f_one_b
@@ -26,6 +29,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_layers_add_up_to_the_model(name):
     model, x = CASES[name]
+    for weight in model.parameters():
+        weight.grad = torch.zeros_like(weight)  # as after the first micro-batch
     with Meter(None, CORE, model) as meter:
         y = model(x)
         forward, kept = meter.total.seconds, meter.live["activations"]
@@ -100,3 +105,38 @@ def test_the_profile_and_the_cut_speak_of_the_same_layers(name):
     stages = cut(model, partition(profile(model, x, CORE), 2).ends)
     torch.testing.assert_close(stages[1].eval()(stages[0].eval()(x)), model.eval()(x))
     model.train()
+
+
+def test_the_step_is_the_one_that_the_profile_promised():
+    """From the profile by the cut to the executor: six blocks and a large head, 1F1B on four ranks.
+
+    Within 1 %: the first micro-batch has no gradients to add to. The cut by cost saves a fifth.
+    """
+    gpt = lambda: GPT(TINY._replace(layers=6, vocabulary=1024, tied=False), seed=1)  # noqa: E731
+    data, schedule = text(32), one_f_one_b(4, 8)
+    batches = [Data(data.x[4 * i : 4 * i + 4], data.y[4 * i : 4 * i + 4]) for i in range(8)]
+    layers = profile(gpt(), batches[0].x, CORE, loss=lambda logits: cross_entropy_sum(logits, batches[0].y))
+
+    def program(comm, ends):
+        with Meter(comm, CORE):
+            pipeline = Pipeline(comm, schedule, {comm.rank: cut(gpt(), ends)[comm.rank]})
+            pipeline.step(batches)
+        return pipeline.times().makespan
+
+    found = {}
+    for ends in (equal_counts(8, 4), partition(layers, 4).ends):
+        found[ends] = launch(program, 4, ends, network=uniform(0, 0)).results[0]
+        assert found[ends] == pytest.approx(simulate(schedule, costs(layers, ends)).makespan, rel=0.01)
+    assert list(found) == [(2, 4, 6, 8), (3, 5, 7, 8)]
+    assert list(found.values()) == pytest.approx([12.29e-3, 9.89e-3], rel=0.01)
+
+
+def test_small_micro_batches_are_dear_where_each_operation_has_a_price():
+    """Launching takes 5 us, and a model this small nothing else: one micro-batch of 16 is best, and not 4 p = 8."""
+    gpt, x = GPT(TINY), text(32).x
+    gpu = device("A100 SXM", 0.8, overhead=5e-6)
+    found = {b: profile(gpt, x[:b], gpu) for b in (1, 2, 4, 8, 16)}
+    each = {b: sum(layer.forward + layer.backward for layer in layers) / b for b, layers in found.items()}
+    assert each[1] / each[16] == pytest.approx(15, rel=0.1)
+    ends = partition(found[4], 2).ends
+    assert choose(16, 2, lambda b: costs(found[b], ends))[:2] == (16, 1)
