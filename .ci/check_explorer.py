@@ -7,7 +7,7 @@ times, every figure, what each rank does or waits for, and the words with which 
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import urldefrag
+from urllib.parse import parse_qsl, urldefrag
 
 from reference.pipeline.bubbles import Outside
 from reference.pipeline.catalogue import SCHEDULES, make
@@ -24,10 +24,11 @@ SHOWN = """widget => {
   const texts = (part, within = widget) => [...within.querySelectorAll(part)].map(e => e.textContent);
   const rows = [...widget.querySelectorAll('.figures tr')].map(row => texts('th, td', row));
   return {
-    titles: texts('figcaption'), refused: texts('.refused'), time: Number(widget.querySelector('.time').textContent),
+    titles: texts('.title'), refused: texts('.refused'), time: Number(widget.querySelector('.time').textContent),
     figures: Object.fromEntries(rows.slice(1).map(([name, ...values]) => [name, values])),
     bars: [...widget.querySelectorAll('.chart')].map(chart => texts('rect title', chart).sort()),
     doing: [...widget.querySelectorAll('.ranks table')].map(table => texts('.doing', table)),
+    cut: [...widget.querySelectorAll('.scroll')].filter(each => each.scrollWidth > each.clientWidth).length,
     widths: [...new Set([...widget.querySelectorAll('.chart svg')].map(svg => svg.getAttribute('width')))],
     costs: [...widget.querySelectorAll('.costs select')].map(each => each.value),
     told: widget.querySelector('.copied').textContent,
@@ -37,12 +38,13 @@ SHOWN = """widget => {
 
 def short(seconds: float) -> str:
     """Seconds as the explorer writes them."""
-    return f"{round(seconds, 2):g}"
+    return f"{round(seconds, 3):g}"
 
 
 def title_of(name: str, p: str, m: str, v: str) -> str:
     """The title of a setting's chart."""
-    return f"{name}, p = {p}, m = {m}" + (f", v = {v}" if SCHEDULES[name].chunks is None else "")
+    title = f"p = {p}, m = {m}" + (f", v = {v}" if SCHEDULES[name].chunks is None else "")
+    return f"{name}, " + title.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
 def closed(setting: tuple, work: str, send: float) -> str:
@@ -60,7 +62,7 @@ def figures_of(schedule: Schedule, times: Times) -> dict[str, str]:
         "makespan (s)": short(times.makespan),
         "bubble, share of the makespan": f"{100 * times.bubble:.1f} %",
         "bubble, share of the longest span": f"{100 * times.bubble_of_spans:.1f} %",
-        "peak activations, worst rank": short(peak),
+        "peak activations, worst rank": f"{round(peak, 2):g}",
         "versions of the weights": str(max(kept_versions(schedule))),
     }
 
@@ -81,8 +83,8 @@ def doing_of(schedule: Schedule, times: Times, now: float) -> list[set[str]]:
     ends = {action: end for row in zip(schedule, times.ends) for action, end in zip(*row)}
     told = []
     for r, (order, starts, own) in enumerate(zip(schedule, times.starts, times.ends)):
-        spans = [(action, start) for action, start, end in zip(order, starts, own) if end > max(start, now + 1e-6)]
-        running = [names[action] for action, start in spans if start <= now + 1e-6]
+        spans = [(action, start) for action, start, end in zip(order, starts, own) if end > max(start, now + 1e-3)]
+        running = [names[action] for action, start in spans if start <= now + 1e-3]
         if running or not spans:
             told.append({" and ".join(running) or "done"})
             continue
@@ -114,6 +116,8 @@ class Explored:
 
         keys = [key.split(".") for key in self.settings]
         same("titles", shown["titles"], [title_of(*key) for key in keys])
+        if wrong:
+            return self.check(False, f"{self.where} after {after}: (shown, chosen)", wrong)
         same("costs", shown["costs"], [self.work, self.send])
         same("time", shown["time"], shown["time"] if time is None else time)
         figures, bars, doing, refused = [], [], [], []
@@ -138,7 +142,7 @@ class Explored:
         for name in next((each for each in figures if each), ()):
             same(name, shown["figures"].get(name), [each[name] if each else "–" for each in figures])
         same("scales", len(shown["widths"]), min(1, len(bars)))
-        self.check(not wrong, f"{self.where} after {after}: (shown, from Python)", str(wrong)[:800])
+        return self.check(not wrong, f"{self.where} after {after}: (shown, from Python)", str(wrong)[:800])
 
     def choose(self, row: int, **values: str) -> None:
         """Choose the name, p, m or v of the first or second schedule."""
@@ -186,10 +190,27 @@ class Explored:
         self.at("playing")
         wide = self.widget.evaluate(SHOWN)["widths"]
         press("+")
-        self.check(self.widget.evaluate(SHOWN)["widths"] != wide, f"{self.where}: + zooms in")
+        self.check(self.widget.evaluate(SHOWN)["cut"] > 0, f"{self.where}: + zooms in")
         press("-")
-        self.check(self.widget.evaluate(SHOWN)["widths"] == wide, f"{self.where}: - zooms out")
+        shown = self.widget.evaluate(SHOWN)
+        self.check(shown["widths"] == wide and shown["cut"] == 0, f"{self.where}: - zooms out; all is seen", shown)
         self.check(self.page.url == address, f"{self.where}: keys do not turn over the page", self.page.url)
+
+    def through(self, every: int) -> None:
+        """Go through time by the slider."""
+        slider = self.widget.locator(".controls input")
+        for step in range(0, int(slider.get_attribute("max")), every):
+            slider.fill(str(step))
+            self.at(f"moving the slider to {step}")
+
+    def follow(self, link: str) -> None:
+        """Follow a link of the book to a setting, from within the page."""
+        asked = dict(parse_qsl(link))
+        self.settings = [asked[name] for name in ("explore", "with") if name in asked]
+        self.work, self.send = asked.get("work", "1:1:1"), asked.get("send", "0")
+        self.page.evaluate("link => new Promise(done => { onhashchange = done; location.hash = link; })", link)
+        self.at(f"following {link}", float(asked.get("time", 0)))
+        self.check(not (told := self.widget.evaluate(SHOWN)["told"]), f"{self.where}: {link}", told)
 
     def link(self, context) -> None:
         """Copy the link, and open it: the same must be shown."""
@@ -219,17 +240,17 @@ def check_explorer(check, browser, name: str, url: str, links: set[str], desktop
     explored.compare("click")
     explored.choose(1, name="DualPipe", p="4", m="8")
     explored.keys()
+    explored.through(every=6)
     explored.link(context)
     explored.choose(0, name="ZB-V")
     explored.choose(1, m="2")  # refused
+    explored.choose(1, name="interleaved 1F1B", m="8", v="3")  # thirds of seconds
+    explored.through(every=40)
+    explored.link(context)
     explored.cost("1:1:1, last stage x 1.5", "0")
     check(bool(links), f"{name}: some page links to a setting")
     for link in sorted(links):
-        page.goto("about:blank")
-        page.goto(f"{url}#{link}", wait_until="load")
-        page.wait_for_selector(".erc-explorer[data-ready]", state="attached")
-        shown = page.locator(".erc-explorer").first.evaluate(SHOWN)
-        check(shown["titles"] and not shown["told"], f"{name}#{link}", shown["told"])
+        explored.follow(link)
     context.close()
     context = browser.new_context(viewport=phone, has_touch=True, is_mobile=True)
     page = context.new_page()

@@ -2,7 +2,7 @@
 // in the page after the helpers that all widgets share (perf/page.js).
 
 const ROW = 26, LETTER = 6.6, ZOOMS = [1, 2, 4, 8]; // px: the row of a rank, a letter
-const STRENGTHS = [1, 0.6, 0.38, 0.22]; // of a rank's first, second, ... chunk
+const WHITE = [255, 255, 255];
 const TOLD = 3; // ranks that wait, named in one sentence; of more, only how many
 const SKELETON = `
   <svg class="patterns" width="0" height="0" aria-hidden="true"></svg>
@@ -62,7 +62,7 @@ async function start(root) {
   const find = (name) => root.querySelector(`.${name}`);
   const id = `erc-explorer-${[...document.querySelectorAll(".erc-explorer")].indexOf(root)}`;
   const names = Object.keys(head.schedules), nearest = (row, value) => row.find((each) => each >= value) ?? row.at(-1);
-  const units = (ticks) => String(+(ticks * head.tick).toFixed(2));
+  const units = (ticks) => String(+(ticks * head.tick).toFixed(3)); // three decimals tell ticks apart
   let chosen = [{ name: names.includes("1F1B") ? "1F1B" : names[0], p: nearest(head.ranks, 4), m: nearest(head.micro_batches, 8) }];
   let work = Object.keys(head.works)[0], send = String(head.sends[0]), zoom = 0, step = 0;
   let panels = [], moments = [0], scale = 1;
@@ -135,7 +135,8 @@ async function start(root) {
 
   function panelOf(setting) {
     const plan = JSON.parse(plans.get(`${setting.name}.${setting.p}.${setting.m}.${setting.v}`));
-    const title = `${setting.name}, p = ${setting.p}, m = ${setting.m}${chunks(setting.name).length > 1 ? `, v = ${setting.v}` : ""}`;
+    const sizes = ["p", "m", ...(chunks(setting.name).length > 1 ? ["v"] : [])];
+    const title = [setting.name, ...sizes.map((size) => `${size}\u00a0=\u00a0${setting[size]}`)].join(", ");
     if (plan.refused) return { setting, title, refused: plan.refused, ranks: [] };
     const times = plan.times[costs.indexOf(`${work} ${send}`)], ranks = unfold(head, plan, times);
     const many = plan.stages.some((stages) => stages.length > 1);
@@ -148,8 +149,8 @@ async function start(root) {
 
   function buildPatterns() {
     const size = 7, marks = { F: "", B: "M-1 8L8 -1", I: "M-1 -1L8 8", W: "M0 3.5H7" };
-    find("patterns").innerHTML = Object.entries(head.colours).flatMap(([kind, hex]) => STRENGTHS.map((strength, chunk) => {
-      const { background, color } = shade(hex, strength, [255, 255, 255]);
+    find("patterns").innerHTML = Object.entries(head.colours).flatMap(([kind, hex]) => head.lighter.map((white, chunk) => {
+      const { background, color } = shade(hex, 1 - white, WHITE);
       return `<pattern id="${id}-${kind}${chunk}" width="${size}" height="${size}" patternUnits="userSpaceOnUse">
         <rect width="${size}" height="${size}" style="fill:${background};stroke:none"/>
         <path d="${marks[kind] ?? ""}" style="fill:none;stroke:${color};stroke-opacity:0.28;stroke-width:1.2"/></pattern>`;
@@ -160,12 +161,12 @@ async function start(root) {
     const width = Math.max(find("charts").clientWidth - 26, 120), until = moments.at(-1) || 1;
     scale = width / until * ZOOMS[zoom];
     find("charts").replaceChildren(...panels.map((panel) => {
-      const figure = document.createElement("figure");
-      element(figure, "figcaption", {}, panel.title);
-      element(figure, "p", { class: "idea" }, head.schedules[panel.setting.name].idea);
-      if (panel.refused) element(figure, "p", { class: "refused", role: "status" }, panel.refused);
-      else buildChart(figure, panel, until);
-      return figure;
+      const plan = document.createElement("div");
+      element(plan, "p", { class: "title" }, panel.title);
+      element(plan, "p", { class: "idea" }, head.schedules[panel.setting.name].idea);
+      if (panel.refused) element(plan, "p", { class: "refused", role: "status" }, panel.refused);
+      else buildChart(plan, panel, until);
+      return plan;
     }));
     const scrolls = [...root.querySelectorAll(".scroll")];
     scrolls.forEach((each) => each.addEventListener("scroll", () =>
@@ -174,8 +175,8 @@ async function start(root) {
     find("larger").setAttribute("aria-disabled", zoom === ZOOMS.length - 1);
   }
 
-  function buildChart(figure, panel, until) {
-    const chart = element(figure, "div", { class: "chart" }), names = element(chart, "div", { class: "names", "aria-hidden": true });
+  function buildChart(parent, panel, until) {
+    const chart = element(parent, "div", { class: "chart" }), names = element(chart, "div", { class: "names", "aria-hidden": true });
     panel.ranks.forEach((_, rank) => (element(names, "span", {}, rank).style.height = `${ROW}px`));
     const scroll = element(chart, "div", { class: "scroll" }), height = panel.ranks.length * ROW;
     const rules = panel.ranks.map((_, rank) => `<line class="rule" x2="100%" y1="${(rank + 1) * ROW}" y2="${(rank + 1) * ROW}"/>`);
@@ -211,11 +212,11 @@ async function start(root) {
       `${units(action.start)} to ${units(action.end)} s`;
     if (!width) return `<path class="update" d="M${x - 3} ${y + height + 2}h6l-3 -7z"><title>${title}</title></path>`;
     const label = [name, String(action.micro)].find((text) => text.length * LETTER + 1 < width);
-    const colour = shade(head.colours[action.kind], STRENGTHS[action.chunk], [255, 255, 255]).color;
+    const colour = shade(head.colours[action.kind], 1 - head.lighter[action.chunk], WHITE).color;
     const text = label === undefined ? "" :
       `<text class="label" x="${x + width / 2}" y="${y + height / 2}" ${action.side ? 'font-size="8.5"' : ""} style="fill:${colour}">${label}</text>`;
     return `<rect data-action="${action.kind} ${action.stage} ${action.micro}" x="${x}" y="${y}" width="${width}" height="${height}"
-      fill="url(#${id}-${action.kind}${action.chunk})"><title>${title}</title></rect>${text}`;
+      fill="url(#${id}-${action.kind}${action.chunk})" ${action.chunk ? `style="stroke:${head.colours[action.kind]}"` : ""}><title>${title}</title></rect>${text}`;
   }
 
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
@@ -312,11 +313,11 @@ async function start(root) {
     find("time").textContent = units(time);
     find("until").textContent = `${units(moments.at(-1))} s`;
     root.querySelector(".controls input").setAttribute("aria-valuetext", `${units(time)} of ${units(moments.at(-1))} seconds`);
-    const valid = panels.filter((panel) => !panel.refused), figures = root.querySelectorAll(".chart"), tables = root.querySelectorAll(".ranks table");
+    const valid = panels.filter((panel) => !panel.refused), charts = root.querySelectorAll(".chart"), tables = root.querySelectorAll(".ranks table");
     find("say").textContent = `Time ${units(time)} s. ` + valid.map((panel, number) => {
       const all = doing(panel, time);
       tables[number].querySelectorAll(".doing").forEach((cell, rank) => (cell.textContent = words(panel, all[rank])));
-      mark(figures[number], panel, all, time);
+      mark(charts[number], panel, all, time);
       return `${valid.length > 1 ? `${panel.setting.name}: ` : ""}${sentence(panel, all)}`;
     }).join(" ");
     root.querySelectorAll(".scroll").forEach((scroll) => follow(scroll, time * scale));
@@ -377,7 +378,7 @@ async function start(root) {
       work = parts.get("work") ?? Object.keys(head.works)[0];
       send = parts.get("send") ?? String(head.sends[0]);
     });
-    go((Number(parts.get("time")) || 0) / head.tick + 1e-6);
+    go((Number(parts.get("time")) || 0) / head.tick + 0.1); // it was rounded
     return true;
   }
 

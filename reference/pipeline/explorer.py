@@ -32,7 +32,7 @@ from ..perf import page
 from . import formulas
 from .bubbles import Outside, only
 from .catalogue import SCHEDULES, make
-from .draw import gantt
+from .draw import COLOURS, LIGHTER, gantt
 from .schedule import KINDS, Action, Schedule, needs
 from .simulate import Costs, Times, activations, simulate
 from .versions import kept_versions
@@ -40,7 +40,6 @@ from .versions import kept_versions
 TICK = 1 / 24
 """Seconds: F of a rank's whole share takes one second, so halves, thirds and quarters of F and W are whole ticks."""
 
-COLOURS = {"F": "#0072B2", "B": "#E69F00", "I": "#D55E00", "W": "#009E73"}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -130,6 +129,7 @@ class Explorer:
             "letters": LETTERS,
             "kinds": KINDS,
             "colours": COLOURS,
+            "lighter": LIGHTER,
             "needs": needed(),
             "works": {name: [work.idea, work.F, work.I, work.W] for name, work in WORKS.items()},
             "sends": [f"{send:g}" for send in SENDS],
