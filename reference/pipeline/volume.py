@@ -7,8 +7,8 @@ Idea      What crosses a cut is what a layer puts out, and as many bytes of grad
 
           A step of m micro-batches sends 2 (p - 1) m n bytes over all cuts, 2 (p v - 1) m n with v chunks a rank;
           a rank between others sends 2 m v n, however many layers it has.
-Tensor    parallelism over t ranks sums up n bytes in each layer twice forward and twice backward (a third time forward
-          if all is recomputed). A ring sends 2 (t - 1) / t n for it, so a rank sends 8 (t - 1) / t n for each layer and
+Tensor    parallelism over t ranks sums up n bytes in each layer twice forward and twice backward (twice more if the
+          layer is recomputed). A ring sends 2 (t - 1) / t n for it, so a rank sends 8 (t - 1) / t n for each layer and
           micro-batch: for L layers about 4 L (t - 1) / t times what a rank of a pipeline sends. And nothing hides it.
 So        tensor parallelism within a machine, where links are fast, and pipelines between machines; up to the bubble.
 Placement A rank gets layers that follow each other: p - 1 cuts. Dealt out in turn (layer i to rank i mod p), each of
@@ -68,7 +68,7 @@ def tensor_seconds(
     t: int, layers: int, m: int, seconds: float, nbytes: float, alpha: float, beta: float, allreduces: int = 4
 ) -> float:
     """A step of tensor parallelism: a t-th of the work, and ring all-reduces that all wait for."""
-    one = ring_allreduce(t, -(-int(nbytes) // t) * t, 1, alpha, beta).seconds if t > 1 else 0.0
+    one = ring_allreduce(t, int(nbytes), 1, alpha, beta).seconds
     return m * (seconds / t + layers * allreduces * one)
 
 
