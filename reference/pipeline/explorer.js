@@ -110,7 +110,7 @@ async function start(root) {
 
   // change something; what is shown stays at the same time, or just before
   function update(change) {
-    const time = moments[step], focused = [...root.querySelectorAll("select, .compare")].indexOf(document.activeElement);
+    const time = moments[step], focused = [...root.querySelectorAll("select")].indexOf(document.activeElement);
     change();
     for (const setting of chosen) {
       if (!chunks(setting.name).includes(setting.v)) setting.v = nearest(chunks(setting.name), setting.v ?? 2);
@@ -126,7 +126,7 @@ async function start(root) {
     find("copied").textContent = "";
     buildCharts();
     go(time);
-    if (focused >= 0) root.querySelectorAll("select, .compare")[focused]?.focus();
+    if (focused >= 0) root.querySelectorAll("select")[focused].focus(); // it was made anew
   }
 
   function go(time) {
@@ -202,8 +202,9 @@ async function start(root) {
   }
 
   function place(action) { // two side by side share the row, the first above
-    const half = (ROW - 4) / 2, y = action.rank * ROW + 2 + (action.side === 2 ? half : 0);
-    return { x: action.start * scale, y, width: (action.end - action.start) * scale, height: action.side ? half : ROW - 4 };
+    const full = ROW - 4, height = action.side ? full / 2 : full * (head.heights[action.kind] ?? 1);
+    const y = action.rank * ROW + 2 + (action.side ? (action.side - 1) * height : (full - height) / 2);
+    return { x: action.start * scale, y, width: (action.end - action.start) * scale, height };
   }
 
   function bar(panel, action) {

@@ -32,7 +32,7 @@ from ..perf import page
 from . import formulas
 from .bubbles import Outside, only
 from .catalogue import SCHEDULES, make
-from .draw import COLOURS, LIGHTER, gantt
+from .draw import COLOURS, HEIGHTS, LIGHTER, gantt
 from .schedule import KINDS, Action, Schedule, needs
 from .simulate import Costs, Times, activations, simulate
 from .versions import kept_versions
@@ -130,6 +130,7 @@ class Explorer:
             "kinds": KINDS,
             "colours": COLOURS,
             "lighter": LIGHTER,
+            "heights": HEIGHTS,
             "needs": needed(),
             "works": {name: [work.idea, work.F, work.I, work.W] for name, work in WORKS.items()},
             "sends": [f"{send:g}" for send in SENDS],
