@@ -55,8 +55,6 @@ def make(name: str, p: int, m: int, v: int | None = None) -> Schedule:
         raise ValueError(f"there is no schedule {name!r}; choose from {', '.join(SCHEDULES)}")
     entry = SCHEDULES[name]
     check_sizes(p, m, v or 1)
-    if why := entry.refuses(p, m):
-        raise ValueError(f"{name} for p = {p}, m = {m}: {why}")
     if entry.chunks is None:
         return entry.function(p, m, 2 if v is None else v)
     if v not in (None, entry.chunks):

@@ -27,8 +27,8 @@ from reference.pipeline.schedules import gpipe, one_f_one_b
 from reference.pipeline.simulate import UNIT, Costs, activations, simulate
 from reference.pipeline.versions import kept_versions
 
-eighths = st.integers(4, 12).map(lambda n: n / 8)  # sums of these are exact
-theorem = settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
+eighths = st.integers(6, 12).map(lambda n: n / 8)  # sums of these are exact; none is more than twice another
+theorem = settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
 
 
 @st.composite
@@ -48,7 +48,7 @@ def schedules(draw, name):
 @st.composite
 def prices(draw):
     F, I, W = draw(st.sampled_from([(1.0, 1.0, 1.0), (draw(eighths), draw(eighths), draw(eighths))]))  # noqa: E741
-    c, S = draw(st.sampled_from([(0.0, 0.0), (0.0, 0.5), (1 / 16, 0.0), (1 / 4, 0.0), (1.0, 0.0)]))
+    c, S = draw(st.sampled_from([(0.0, 0.0), (0.0, 0.5), (1 / 16, 0.0), (1 / 4, 0.0)]))
     pair = draw(st.sampled_from([None, max(F, I + W) + 1 / 8]))
     return Costs(F=F, I=I, W=W, S=S, send=c, pair=pair)
 
@@ -103,10 +103,12 @@ def test_interleaved_with_any_lead_and_groups(lead, data, p, v, m, more):
 
 
 INSIDE = [  # name, p, m, v, costs, and others that break one condition each, so that the form would be wrong
-    ("interleaved 1F1B", 3, 6, 2, Costs(send=0.5), [(3, 6, 2, Costs(send=1.1))]),
+    ("interleaved 1F1B", 3, 7, 2, Costs(send=0.5), [(3, 7, 2, Costs(send=1.1)), (3, 6, 2, Costs(I=3, send=0.9))]),
     ("ZB-H1", 3, 4, 1, Costs(send=0.5), [(3, 2, 1, UNIT), (3, 3, 1, Costs(send=0.5)), (3, 6, 1, Costs(send=0.6))]),
     ("ZB-H2", 3, 5, 1, Costs(send=0.5), [(3, 2, 1, UNIT), (3, 6, 1, Costs(send=1.5))]),
     ("ZB-V", 3, 6, 1, Costs(I=2), [(3, 2, 1, UNIT), (3, 6, 1, Costs(send=0.5)), (3, 6, 1, Costs(I=3))]),
+    ("ZB-V", 3, 6, 1, Costs(F=2), []),
+    ("ZB-V", 3, 6, 1, Costs(W=2), []),
     ("V-Half", 3, 3, 1, UNIT, [(3, 1, 1, UNIT), (3, 3, 1, Costs(I=2)), (3, 3, 1, Costs(send=0.5))]),
     ("V-Min", 3, 3, 1, UNIT, [(3, 3, 1, Costs(I=2)), (3, 3, 1, Costs(send=0.5))]),
     ("DualPipe", 4, 8, 1, Costs(pair=2.5), [(4, 8, 1, Costs(pair=1.5)), (4, 8, 1, Costs(send=0.5))]),
@@ -118,8 +120,8 @@ INSIDE = [  # name, p, m, v, costs, and others that break one condition each, so
 def test_the_regions_are_no_wider_than_they_must_be(monkeypatch, name, p, m, v, costs, outside):
     def error(p, m, v, costs):
         schedule = make(name, p, m, v if SCHEDULES[name].chunks is None else None)
-        simulated = longest_idle(simulate(schedule, costs.chunked(schedule.stages // p)))
-        return abs(idle(name, p, m, v, costs) - simulated)
+        times = simulate(schedule, costs.chunked(schedule.stages // p))
+        return abs(idle(name, p, m, v, costs) - longest_idle(times))
 
     assert error(p, m, v, costs) < 1e-9
     for case in outside:
