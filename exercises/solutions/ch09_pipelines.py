@@ -1,6 +1,11 @@
 """Solutions of chapter 9. Each docstring says why it works; it is shown once the exercise is solved."""
 
+import math
 import re
+
+import numpy as np
+
+from reference import mpi
 
 # Level 1: predict --------------------------------------------------------------------------------------------------
 
@@ -159,10 +164,236 @@ def messages_of(orders, rank):
     return table
 
 
-# Level 3: write ----------------------------------------------------------------------------------------------------
+# Level 3: write -------------------------------------------------------------------------------------------------------
 
 
-# Level 4: repair ---------------------------------------------------------------------------------------------------
+def gpipe_order(m, fits):
+    """Rounds of as many micro-batches as fit, and what is left over in the last one; in each, forward and then backward
+    in reverse order. Every stage does the same, and waits where it must: that needs no plan of who works when.
+
+    Each round fills the pipeline and empties it again, so it costs the bubble of p - 1 forward and backward passes once
+    more. In the example 33 s become 42 s in two rounds, and 96 s in eight: then it is the naive order. That is how
+    GPipe pays for a lack of memory; 1F1B keeps p micro-batches at most and fills the pipeline once. Follow-up: what is
+    the least number of micro-batches that must fit for a bubble of at most 20 % with 4 stages?
+    """
+    order = []
+    for start in range(0, m, fits):
+        group = range(start, min(start + fits, m))
+        order += [f"F{i}" for i in group] + [f"B{i}" for i in reversed(group)]
+    return order
 
 
-# Level 5: speed up -------------------------------------------------------------------------------------------------
+def interleaved_order(p, m, v, rank):
+    """Two lists, and one number that says how they are mixed. The forward list goes round: p micro-batches through the
+    rank's first stage keep it busy until the first of them has been through all other ranks and comes back for the
+    second stage. That is why a group has p, and why p divides m. The backward list is its mirror.
+
+    The last rank can go backward once micro-batch 0 has come to the last stage, after (v - 1) p passes; each rank
+    before it begins one pass earlier and sends one message, hence two more. With one more it would be as quick, as long
+    as messages take no time, and would keep less: that is the trade. The bubble is (p - 1) (F + B) / v; the price are p
+    v - 1 crossings in place of p - 1, and v p + p - 1 activations of a v-th on rank 0 in place of p whole ones.
+    Follow-up: what happens in the last group if p does not divide m?
+    """
+    stages = range(rank, p * v, p)
+    forward = [f"{s}F{i}" for g in range(0, m, p) for s in stages for i in range(g, g + p)]
+    backward = [f"{s}B{i}" for g in range(0, m, p) for s in reversed(stages) for i in range(g, g + p)]
+    warmup = min((v - 1) * p + 2 * (p - 1 - rank), m * v)
+    order = forward[:warmup]
+    for f, b in zip(forward[warmup:], backward):
+        order += [f, b]
+    return order + backward[m * v - warmup :]
+
+
+def first_wrong_action(rows):
+    """Column by column, with the set of all that has been done in the columns before: a pass is right if what it needs
+    is in the set, and it is not. A column is added only when it has been looked at as a whole, so passes of one column
+    cannot need each other.
+
+    This proves a drawing, and it does so without a rule for any schedule: whatever a schedule is called, these needs
+    are all there are. What is drawn in many a lecture has rank 0 go backward when the gradient is still two ranks away;
+    it shows four columns fewer than are needed with four ranks, and with them most of the bubble. A validator names the
+    place, because "invalid" is no help. Follow-up: if only the orders are given and not the columns, what does a wrong
+    one look like? (Ranks that wait for each other in a circle.)
+    """
+    p, done, micro = len(rows), set(), set()
+    for column in range(len(rows[0])):
+        now = [(r, rows[r][column]) for r in range(p) if rows[r][column]]
+        for r, word in now:
+            needed = {(r - 1, word)} if word[0] == "F" else {(r, "F" + word[1:]), (r + 1, word)}
+            if (r, word) in done or {need for need in needed if 0 <= need[0] < p} - done:
+                return r, column
+        done.update(now)
+        micro.update(word[1:] for _, word in now)
+    for r in range(p):
+        if any((r, kind + i) not in done for i in micro for kind in "FB"):
+            return r, len(rows[0])
+    return None
+
+
+def partition(seconds, p):
+    """Where is the last cut? If the layers from k on are the last stage, the first k are cut into one stage fewer, as
+    well as possible: that is the same question, smaller. There are N p of them, each with N answers to compare: O(N^2
+    P), as prefix sums give any stage's seconds at once. Going back through the best k gives the cut.
+
+    Max and not sum: all stages work at once, and the slowest sets the pace. With a sum every cut of equal ranks costs
+    the same, namely everything, and the programme returns whatever it has tried first. Equal numbers of layers fail on
+    the head, and filling stages one after the other fails as it never looks ahead. Follow-up: messages and memory go in
+    as a cost of a stage; which of them may depend on the number of the stage?
+    """
+    N, upto = len(seconds), [0]
+    for each in seconds:
+        upto.append(upto[-1] + each)
+    best = {i: (upto[i], [i]) for i in range(1, N + 1)}
+    for r in range(2, p + 1):
+        best = {
+            i: min((max(best[k][0], upto[i] - upto[k]), [*best[k][1], i - k]) for k in range(r - 1, i))
+            for i in range(r, N + 1)
+        }
+    return best[N][1]
+
+
+def split_backward(comm, weights, xs, dy, multiply):
+    """A layer's gradient for its input is needed at once, by the layer before; the one for its weights is needed by
+    nobody until the update. So the first loop goes through all layers with one product each, and sends; the second one
+    does what is left. It needs each layer's x, which was kept anyway, and its dz, which is the price.
+
+    All ranks' first parts follow each other, P L products, and all second parts but the first rank's are done
+    meanwhile: (P + 1) L in place of 2 P L. Autograd does both at once, which is why zero-bubble schedules have to take
+    it apart. Rank 0 could even leave out the gradient for its xs[0], which nobody needs. Follow-up: with many
+    micro-batches, when should a rank do its second parts, if what they keep costs memory?
+    """
+    if comm.rank < comm.size - 1:
+        dy = np.empty_like(xs[-1])
+        comm.Recv(dy, source=comm.rank + 1)
+    dzs = []
+    for W, y in zip(reversed(weights), reversed(xs)):
+        dzs.append(dy * (y > 0))
+        dy = multiply(comm, dzs[-1], W.T)
+    if comm.rank > 0:
+        comm.Send(dy, dest=comm.rank - 1)
+    return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]
+
+
+def weight_stash(w, order, forward, backward, rate):
+    """Each micro-batch carries the version that it has used from its forward to its backward pass, with a number to
+    tell versions apart. The update goes to the latest weights: the gradient is old, what it changes is not. As w = w -
+    step makes a new array, versions that are kept stay as they were; with w -= step all of them would be one.
+
+    On stage s of p it is p - s versions: from a micro-batch's forward to its backward pass p - 1 - s updates come in
+    between. So the first stage pays most, in memory and in delay, and the last one nothing at all. Without the stash
+    the backward pass would multiply by other weights than the forward pass did, which is the gradient of nothing.
+    Follow-up: why do two versions suffice if the stage updates after every p micro-batches only (PipeDream-2BW)?
+    """
+    stash, version, most = {}, 0, 1
+    for action in order:
+        i = int(action[1:])
+        if action[0] == "F":
+            stash[i] = version, w, forward(w, i)
+        else:
+            _, used, left = stash.pop(i)
+            w = w - rate * backward(used, i, left)
+            version += 1
+            most = max(most, len({number for number, _, _ in stash.values()} | {version}))
+    return w.copy(), most
+
+
+# Level 4: repair ------------------------------------------------------------------------------------------------------
+
+
+def blocking_both_ways(comm, x, forward, backward, m):
+    """Rank 0 stands in Send with its second activation, rank 1 in Send with its first gradient: each waits for the
+    other to receive, and neither comes to the next line. With the orders of 1F1B this is so from two ranks on. So no
+    rank may wait in a send: Isend begins, the rank goes on, and all is waited for in the end. Until then the array
+    belongs to MPI. Hence the gradient is received into an array of its own, and not into the one whose message may not
+    be through.
+
+    Other repairs cost more: forward passes first, as in GPipe, never meet a message that comes the other way, and keep
+    all m micro-batches; one micro-batch at a time is safe, and the pipeline is none. Frameworks group a send with the
+    receive from the same neighbour (Sendrecv), which works as well where orders fit each other so; nonblocking sends
+    work for every order. Follow-up: which tags are needed when a rank has several stages?
+    """
+    p, r = comm.size, comm.rank
+    warmup = min(p - 1 - r, m)
+    order = [("F", i) for i in range(warmup)]
+    for i in range(m - warmup):
+        order += [("F", warmup + i), ("B", i)]
+    order += [("B", i) for i in range(m - warmup, m)]
+    y, dx, requests = {}, np.empty_like(x), []
+    for kind, i in order:
+        if kind == "F":
+            if r > 0:
+                comm.Recv(x[i], source=r - 1)
+            y[i] = forward(comm, i, x[i])
+            if r < p - 1:
+                requests.append(comm.Isend(y[i], dest=r + 1))
+        else:
+            dy = y[i]
+            if r < p - 1:
+                dy = np.empty_like(dy)
+                comm.Recv(dy, source=r + 1)
+            dx[i] = backward(comm, i, dy)
+            if r > 0:
+                requests.append(comm.Isend(dx[i], dest=r - 1))
+    mpi.waitall(requests)
+    return dx
+
+
+def mean_over_micro_batches(gradient, X, y, m):
+    """The mean over all targets is the sum of the micro-batches' means, each weighted by its share of the targets that
+    count. A mean of means weighs every micro-batch alike, and so a target in a short or padded one more than others: no
+    error, no NaN, only a slightly different training, that changes with m.
+
+    And it is NaN where nothing counts, which a weight of 0 does not take away: 0 times NaN is NaN. How many targets
+    count must be known before the first backward pass, as the loss's gradient is divided by it; so the targets are
+    counted first, over all micro-batches, and in data parallelism over all ranks as well. Follow-up: which of the three
+    numbers, samples, targets or micro-batches, does your framework divide by if you accumulate gradients?
+    """
+    total, count = 0.0, np.sum(y >= 0)
+    for part in np.array_split(np.arange(len(y)), m):
+        share = np.sum(y[part] >= 0) / count
+        if share > 0:
+            total += gradient(X[part], y[part]) * share
+    return total
+
+
+# Level 5: speed up ----------------------------------------------------------------------------------------------------
+
+
+def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):
+    """Every m that divides the batch is tried: those that do not fit or whose messages are not hidden are left out, and
+    the quickest of the others wins. A step is (m + p - 1) (fixed + b slope) times three: many micro-batches have a
+    small bubble, few have little fixed cost, and the best is near sqrt((p - 1) batch slope / fixed).
+
+    1F1B keeps min(m, p) micro-batches of batch / m samples: more micro-batches need LESS memory. So "the largest m that
+    fits" has it the wrong way round; m times b is the batch, whatever m is. And bytes and seconds of a micro-batch both
+    go with b: a link that is too slow is so for any m, but for the fixed costs. Only alpha speaks against many
+    micro-batches, and fixed hides it. Follow-up: when does halving the batch on twice as many pipelines beat any m?
+    """
+    best = None
+    for m in range(1, batch + 1):
+        b = batch // m
+        forward = fixed + b * slope
+        if batch % m == 0 and alpha + b * beta <= forward and weights + min(m, p) * b * kept <= memory:
+            best = min(best or (math.inf, 0), ((m + p - 1) * forward, m))
+    return best and best[1]
+
+
+def fill_the_bubble(p, m):
+    """F and I as in 1F1B, and rank r puts its W off by r micro-batches. Rank r keeps p - r of 1F1B, and r more that
+    wait for their W: p everywhere, which is what rank 0 needs anyway. In the end, where 1F1B's ranks wait for gradients
+    from behind, each has W left to do.
+
+    The last rank begins p - 1 seconds late and never waits: 3 m + p - 1. When it has done its last I it has p W left,
+    and just as long takes what comes after that I elsewhere: p - 1 times I on the way to rank 0, and rank 0's own W. In
+    1F1B the last rank would have nothing left then, and the way back takes whole backward passes, 2 (p - 1) seconds
+    more. This is ZB-H1. With twice the warm-up and room for 2 p - 1 the last rank's late start is filled, too (ZB-H2).
+    Follow-up: what becomes of it if W takes half as long as I?
+    """
+    orders = []
+    for r in range(p):
+        ahead = p - 1 - r
+        order = [f"F{i}" for i in range(ahead)]
+        for i in range(m):
+            order += [f"F{i + ahead}"] * (i + ahead < m) + [f"I{i}"] + [f"W{i - r}"] * (i >= r)
+        orders.append(order + [f"W{i}" for i in range(m - r, m)])
+    return orders

@@ -1,7 +1,12 @@
 """The same exercises solved in another way: graders must accept both."""
 
 import itertools
+import math
 import re
+
+import numpy as np
+
+from reference import mpi
 
 # Level 1: predict --------------------------------------------------------------------------------------------------
 
@@ -113,10 +118,220 @@ def messages_of(orders, rank):
     return [(receives.get(action), sends.get(action)) for action in orders[rank]]
 
 
-# Level 3: write ----------------------------------------------------------------------------------------------------
+# Level 3: write -------------------------------------------------------------------------------------------------------
 
 
-# Level 4: repair ---------------------------------------------------------------------------------------------------
+def gpipe_order(m, fits):
+    """By repetition: if all fit it is one round; otherwise the first round, and then the same for the rest, with
+    numbers that are higher by `fits`. As a function that calls itself it has no loop and no place to be off by one.
+    """
+    if m <= fits:
+        return [f"F{i}" for i in range(m)] + [f"B{i}" for i in range(m)][::-1]
+    rest = [f"{word[0]}{int(word[1:]) + fits}" for word in gpipe_order(m - fits, fits)]
+    return gpipe_order(fits, fits) + rest
 
 
-# Level 5: speed up -------------------------------------------------------------------------------------------------
+def interleaved_order(p, m, v, rank):
+    """By counting: the k-th pass of a rank tells its stage and micro-batch, as in Megatron-LM. Every p passes the stage
+    changes, every p v passes the group. So the order needs no lists, only two counters, and the rule when to go
+    forward: as long as fewer than warm-up + 1 passes are open.
+    """
+    total, open_at_most = m * v, (v - 1) * p + 2 * (p - 1 - rank) + 1
+
+    def word(kind, k):
+        group, place = divmod(k, p * v)
+        chunk, i = divmod(place, p)
+        chunk = chunk if kind == "F" else v - 1 - chunk
+        return f"{chunk * p + rank}{kind}{group * p + i}"
+
+    order, forward, backward = [], 0, 0
+    while backward < total:
+        if forward < total and forward - backward < open_at_most:
+            order.append(word("F", forward))
+            forward += 1
+        else:
+            order.append(word("B", backward))
+            backward += 1
+    return order
+
+
+def first_wrong_action(rows):
+    """By the column of each pass: noted when it is first drawn, infinity if never. Then each drawn pass is compared
+    with what it needs, and the least (column, rank) of the wrong ones is the answer; nothing depends on an order of
+    looking.
+    """
+    p, columns, when = len(rows), len(rows[0]), {}
+    drawn = [(column, r, rows[r][column]) for column in range(columns) for r in range(p) if rows[r][column]]
+    for column, r, word in drawn:
+        when.setdefault((r, word), column)
+
+    def ready(r, word):
+        if word[0] == "F":
+            return when.get((r - 1, word), math.inf) if r else -1
+        behind = when.get((r + 1, word), math.inf) if r + 1 < p else -1
+        return max(behind, when.get((r, "F" + word[1:]), math.inf))
+
+    wrong = [(column, r) for column, r, word in drawn if ready(r, word) >= column or when[r, word] < column]
+    wrong += [(columns, r) for r in range(p) for _, _, w in drawn for kind in "FB" if (r, kind + w[1:]) not in when]
+    return min(wrong)[::-1] if wrong else None
+
+
+def partition(seconds, p):
+    """Asked the other way round: how many stages are needed if none may be slower than a bound? Filling stages one
+    after the other answers that, and the least bound for which p will do is found by bisection, in N log(sum) steps.
+    Filling goes wrong only if the bound is a guess, such as the mean. If fewer than p stages come out, any of more than
+    one layer is cut once more, which makes nothing slower.
+    """
+
+    def filled(bound):
+        sizes, total = [], math.inf
+        for each in seconds:
+            if total + each > bound:
+                sizes.append(0)
+                total = 0
+            sizes[-1] += 1
+            total += each
+        return sizes
+
+    low, high = max(seconds), sum(seconds)
+    while low < high:
+        middle = (low + high) // 2
+        if len(filled(middle)) <= p:
+            high = middle
+        else:
+            low = middle + 1
+    sizes = filled(low)
+    while len(sizes) < p:
+        k = next(k for k, size in enumerate(sizes) if size > 1)
+        sizes[k : k + 1] = [1, sizes[k] - 1]
+    return sizes
+
+
+def split_backward(comm, weights, xs, dy, multiply):
+    """With a queue, as a framework does it: the first part puts into it what is left to do, as functions without
+    arguments, and the second part empties it. The first part need not know what a layer is, and the queue may be
+    emptied whenever the rank has time.
+    """
+    if dy is None:
+        dy = np.zeros(xs[-1].shape)
+        comm.Recv(dy, source=comm.rank + 1)
+    queue = []
+    for layer in range(len(weights), 0, -1):
+        dz = np.where(xs[layer] > 0, dy, 0)
+        queue.append(lambda x=xs[layer - 1], dz=dz: multiply(comm, x.T, dz))
+        dy = multiply(comm, dz, weights[layer - 1].T)
+    requests = [comm.Isend(dy, dest=comm.rank - 1)] if comm.rank else []
+    gradients = [later() for later in queue]
+    mpi.waitall(requests)
+    return gradients[::-1]
+
+
+def weight_stash(w, order, forward, backward, rate):
+    """All versions in a list, and for each micro-batch the number of the one that it has used. What would have to be
+    kept after an update is every version from the oldest that is still used: each was the latest when it was made, but
+    only those that some micro-batch has used count.
+    """
+    versions, used, left, most = [w.copy()], {}, {}, 1
+    for action in order:
+        i = int(action[1:])
+        if action.startswith("F"):
+            used[i], left[i] = len(versions) - 1, forward(versions[-1], i)
+            continue
+        step = rate * backward(versions[used.pop(i)], i, left.pop(i))
+        versions.append(versions[-1] - step)
+        most = max(most, len({*used.values(), len(versions) - 1}))
+    return versions[-1], most
+
+
+# Level 4: repair ------------------------------------------------------------------------------------------------------
+
+
+def blocking_both_ways(comm, x, forward, backward, m):
+    """With calls that send and receive at once: after a forward pass in turn a rank sends its activation and receives
+    the gradient that it needs next; after a backward pass it sends the gradient and receives the next activation. That
+    is what Megatron-LM does. Whom the one waits for, it would have to wait for anyway.
+    """
+    p, r = comm.size, comm.rank
+    up, down = r - 1 if r else mpi.PROC_NULL, r + 1 if r < p - 1 else mpi.PROC_NULL
+    warmup = min(p - 1 - r, m)
+    x, dx, y = x.copy(), np.empty_like(x), {}
+    for i in range(warmup):
+        comm.Recv(x[i], source=up)
+        y[i] = forward(comm, i, x[i])
+        comm.Send(y[i], dest=down)
+    if warmup < m:
+        comm.Recv(x[warmup], source=up)
+    for i in range(m - warmup):
+        y[warmup + i] = forward(comm, warmup + i, x[warmup + i])
+        dy = y[i].copy()
+        comm.Sendrecv(y[warmup + i], dest=down, recvbuf=dy, source=down)
+        dx[i] = backward(comm, i, dy)
+        if warmup + i + 1 < m:
+            comm.Sendrecv(dx[i], dest=up, recvbuf=x[warmup + i + 1], source=up)
+        else:
+            comm.Send(dx[i], dest=up)
+    for i in range(m - warmup, m):
+        dy = np.empty_like(y[i])
+        comm.Recv(dy, source=down)
+        dx[i] = backward(comm, i, dy)
+        comm.Send(dx[i], dest=up)
+    return dx
+
+
+def mean_over_micro_batches(gradient, X, y, m):
+    """Sums in place of means: a micro-batch's mean times its own number of targets is its sum, and the sums are added
+    up; one division in the end. So the number of all targets is needed last, not first, and what is added up is exact
+    for any cut. Where nothing counts there is nothing to add.
+    """
+    sums, counts = [np.zeros(X.shape[1])], []
+    for X_part, y_part in zip(np.array_split(X, m), np.array_split(y, m)):
+        counts.append(np.count_nonzero(y_part >= 0))
+        if counts[-1]:
+            sums.append(gradient(X_part, y_part) * counts[-1])
+    return sum(sums) / sum(counts)
+
+
+# Level 5: speed up ----------------------------------------------------------------------------------------------------
+
+
+def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):
+    """Over b and not over m: from the largest micro-batches, the fewest, to the smallest. The first of the quickest is
+    the one with the smallest m. A candidate is taken only if it is really quicker than the best so far.
+    """
+    choice, shortest = None, math.inf
+    for b in range(batch, 0, -1):
+        m, rest = divmod(batch, b)
+        if rest:
+            continue
+        room = (memory - weights) - kept * b * (m if m < p else p)
+        slack = fixed - alpha + b * (slope - beta)
+        seconds = (m + p - 1) * (fixed + b * slope)
+        if room >= 0 and slack >= 0 and seconds < shortest:
+            choice, shortest = m, seconds
+    return choice
+
+
+def fill_the_bubble(p, m):
+    """By simulation, second by second: each rank goes on in 1F1B's order of F and I as soon as what it needs is there,
+    and, for F, as soon as there is room. In every other second it does a W, if it has one left. So nobody has to know
+    how long a W is put off: it is done when there is nothing more urgent, or no room. That is how a scheduler works,
+    and it needs no closed form for the next cost model.
+    """
+    plans = [stage_order(p, m, r) for r in range(p)]
+    plans = [[word.replace("B", "I") for word in plan] for plan in plans]
+    orders, done = [[] for _ in range(p)], set()
+    while any(len(order) < 3 * m for order in orders):
+        now = []
+        for r in range(p):
+            passes, weights = ([w for w in orders[r] if (w[0] == "W") == which] for which in (False, True))
+            word = plans[r][len(passes)] if len(passes) < 2 * m else ""
+            other = r - 1 if word.startswith("F") else r + 1
+            ready = word and (not 0 <= other < p or (other, word) in done)
+            full = len([w for w in passes if w[0] == "F"]) - len(weights) == p
+            if not ready or (full and word[0] == "F"):
+                word = f"W{len(weights)}" if len(weights) < len([w for w in passes if w[0] == "I"]) else ""
+            now.append(word)
+        for r, word in enumerate(now):
+            orders[r] += [word] * bool(word)
+            done.add((r, word))
+    return orders

@@ -12,7 +12,7 @@ import numpy as np
 
 from exercises.grading import Finding
 from reference.pipeline.schedule import Action, Schedule, needs
-from reference.pipeline.simulate import Costs, Times, simulate
+from reference.pipeline.simulate import Costs, Times, activations, simulate
 
 Orders = Sequence[Sequence[str]]
 NAMES = {
@@ -119,3 +119,20 @@ def name(a: Action) -> str:
 def timed(orders: Orders, forward: float = 1.0, backward: float = 2.0, send: float = 0.0) -> Times:
     """When everything happens, if nothing waits for ever."""
     return simulate(schedule(orders), Costs(F=forward, B=backward, send=send))
+
+
+def consequence(orders: Orders, right: Orders, who: str = "stage", what: str = "1F1B") -> str:
+    """What orders that are not right lead to: they wait for ever, take longer, or keep more. what: the right ones."""
+    stuck = waits(orders)
+    if stuck:
+        rank, waiting, lack = stuck[-1]
+        word = str(waiting) if any(word[0].isdigit() for word in orders[rank]) else f"{waiting.kind}{waiting.micro}"
+        return f"  and no {who} can go on: {who} {rank} waits with {word} for {name(lack)}."
+    took, best = timed(orders).makespan, timed(right).makespan
+    if took > best:
+        return f"  the step takes {took:g} s, {what}'s {best:g} s (a forward pass of 1 s, a backward pass of 2 s)."
+    kept, least = activations(schedule(orders)), activations(schedule(right))
+    more = next((rank for rank in range(len(orders)) if kept[rank] > least[rank]), None)
+    if more is not None:
+        return f"  {who} {more} keeps {kept[more]:g} micro-batches at a time; in {what} it is {least[more]:g}."
+    return f"  which is not {what}'s order."

@@ -5,9 +5,9 @@ import math
 from exercises.grading import Case, Exercise, Finding
 from reference.pipeline.schedule import Action, needs
 from reference.pipeline.schedules import alternating, gpipe, naive, one_f_one_b
-from reference.pipeline.simulate import Costs, activations, simulate
+from reference.pipeline.simulate import Costs, simulate
 
-from .common import action, name, no_order, schedule, shown, timed, waits, words, written
+from .common import action, consequence, no_order, schedule, shown, words, written
 
 
 def stages(*sizes):
@@ -126,22 +126,6 @@ def right_orders(case, answer):
     )
     seen = f"stage {stage} of {p} does {shown(orders[stage])}\n{consequence(orders, right)}"
     return Finding(seen, next(hints, otherwise))
-
-
-def consequence(orders, right):
-    """What orders that are not right lead to: they wait for ever, take longer, or keep more."""
-    stuck = waits(orders)
-    if stuck:
-        stage, waiting, lack = stuck[-1]
-        return f"  and no stage can go on: stage {stage} waits with {waiting.kind}{waiting.micro} for {name(lack)}."
-    took, best = timed(orders).makespan, timed(right).makespan
-    if took > best:
-        return f"  the step takes {took:g} s, 1F1B's {best:g} s (a forward pass of 1 s, a backward pass of 2 s)."
-    kept, least = activations(schedule(orders)), activations(schedule(right))
-    more = next((stage for stage in range(len(orders)) if kept[stage] > least[stage]), None)
-    if more is not None:
-        return f"  stage {more} keeps {kept[more]:g} micro-batches at a time; in 1F1B it is {least[more]:g}."
-    return "  which is not 1F1B's order."
 
 
 stage_order = Exercise(

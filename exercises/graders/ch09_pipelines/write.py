@@ -1,0 +1,951 @@
+"""Level 3 of chapter 9, write: orders with rounds and with several stages, a proof, a cut, two parts, old weights."""
+
+import math
+
+import numpy as np
+
+from exercises.grading import Case, Distributed, Exercise, Finding, checks, inputs
+from exercises.grading.exercise import ALPHA, BETA
+from reference.pipeline.schedules import gpipe, naive, one_f_one_b
+from reference.pipeline.simulate import Costs, simulate
+
+from .common import consequence, no_order, shown, words, written
+
+
+def told(slips, *arguments):
+    """slips as (what somebody has who makes this mistake, the hint); one that has no answer here is left out."""
+    for slip, hint in slips:
+        try:
+            yield slip(*arguments), hint
+        except (ArithmeticError, IndexError, ValueError):
+            continue
+
+
+# GPipe ---------------------------------------------------------------------------------------------------------------
+
+
+def rounds(m, size, backward=reversed):
+    """Forward and backward in rounds of `size` micro-batches; backward in GPipe's order or another."""
+    groups = [range(start, min(start + size, m)) for start in range(0, m, size)]
+    return [word for group in groups for word in [*(f"F{i}" for i in group), *(f"B{i}" for i in backward(list(group)))]]
+
+
+def even_rounds(m, fits):
+    """As few rounds as possible, of nearly the same length."""
+    parts = np.array_split(np.arange(m), math.ceil(m / fits))
+    return [word for part in parts for word in [*(f"F{i}" for i in part), *(f"B{i}" for i in part[::-1])]]
+
+
+def as_soon_as_there_is_room(m, fits):
+    """A window that slides: what has gone backward makes room for the next one."""
+    first = [f"F{i}" for i in range(min(fits, m))]
+    middle = [word for i in range(m - len(first)) for word in (f"B{i}", f"F{i + len(first)}")]
+    return first + middle + [f"B{i}" for i in range(m - len(first), m)]
+
+
+OTHER_ROUNDS = [
+    (
+        lambda m, fits: rounds(m, m),
+        "All forward passes come first, whatever fits: then all m micro-batches are kept at a time.",
+    ),
+    (
+        lambda m, fits: rounds(m, m, list),
+        "All forward passes come first, whatever fits, and the first micro-batch goes backward first.",
+    ),
+    (
+        lambda m, fits: rounds(m, 1),
+        "One micro-batch at a time, forward and backward: that is the naive order, in which only one stage ever works. "
+        "More than one fits.",
+    ),
+    (
+        lambda m, fits: rounds(m, math.ceil(m / fits)),
+        "`fits` is how many micro-batches a round has, and not how many rounds there are.",
+    ),
+    (
+        lambda m, fits: rounds(m, fits, list),
+        "In each round the first micro-batch goes backward first. That takes no longer; but in GPipe the last one "
+        "does, whose activations are at hand, and need not be computed anew where others' are.",
+    ),
+    (
+        as_soon_as_there_is_room,
+        "The next micro-batch comes as soon as one has gone backward: that is 1F1B's idea, and a better one. GPipe "
+        "finishes a round first.",
+    ),
+    (
+        even_rounds,
+        "As many micro-batches as fit in each round; only the last may be shorter.",
+    ),
+    (
+        lambda m, fits: (
+            [word for word in rounds(m, fits) if word[0] == "F"] + [word for word in rounds(m, fits) if word[0] == "B"]
+        ),
+        "The rounds' forward passes all come before the first backward pass, so nothing makes room for the next round.",
+    ),
+]
+
+
+def right_rounds(case, answer):
+    """The order, and what it leads to on three stages."""
+    ((m, fits),), (got,) = case.arguments, answer.results
+    finding = no_order(got, "it", [f"{kind}{i}" for kind in "FB" for i in range(m)])
+    if finding is not None:
+        missing = "never done" in finding.seen and m % fits and "F0" in words(got)
+        hint = "What is left over when `fits` does not divide m is a round as well, a shorter one."
+        if words(got) and f"F{m}" in words(got):
+            hint = "The last round goes past the end: it has as many micro-batches as are left, and not more."
+            return finding._replace(hint=hint)
+        return finding._replace(hint=hint) if missing else finding
+    order, right = words(got), rounds(m, fits)
+    if order == right:
+        return None
+    hints = (hint for other, hint in told(OTHER_ROUNDS, m, fits) if other == order)
+    otherwise = (
+        "A round: forward passes in order, then the same micro-batches backward, last one first. Then the next round."
+    )
+    follows = consequence([order] * 3, [right] * 3, what="GPipe")
+    return Finding(f"it is {shown(order)}\n{follows.replace('the step', 'on 3 stages it')}", next(hints, otherwise))
+
+
+gpipe_order = Exercise(
+    cases=inputs.calls(
+        (4, 4),
+        (5, 3),
+        (7, 3),
+        (8, 2),
+        (3, 7),
+        (3, 1),
+        (1, 1),
+        lambda rng: (int(rng.integers(9, 15)), int(rng.integers(4, 7))),
+        names="m fits",
+    ),
+    checks=[right_rounds],
+    endings={"ValueError": "range() wants a step of at least 1, and a list has no negative number of elements."},
+    hints=[
+        "First without a limit: which forward passes, then which backward passes? range(m) and reversed(range(m)).",
+        "A round begins with micro-batch 0, fits, 2 fits, ...: range(0, m, fits). Where does it end?",
+        "It ends before min(start + fits, m).",
+    ],
+)
+
+
+# Interleaved ---------------------------------------------------------------------------------------------------------
+
+
+def looping(p, m, v, rank, ahead=None, size=None, up=False, last_first=False, stages=None):
+    """An interleaved order, or somebody's version of it.
+
+    ahead: the warm-up if it is another one; size: of a group; up: backward from the first stage; last_first: micro-
+    batches backward in reverse order; stages: those of the rank
+    """
+    stages = stages or [c * p + rank for c in range(v)]
+    groups = [range(start, min(start + (size or p), m)) for start in range(0, m, size or p)]
+    forward = [f"{s}F{i}" for group in groups for s in stages for i in group]
+    backward = [
+        f"{s}B{i}"
+        for group in groups
+        for s in (stages if up else stages[::-1])
+        for i in (reversed(group) if last_first else group)
+    ]
+    warmup = (v - 1) * p + 2 * (p - 1 - rank) if ahead is None else ahead
+    warmup = min(max(warmup, 0), len(forward))
+    turns = [word for both in zip(forward[warmup:], backward) for word in both]
+    return forward[:warmup] + turns + backward[len(forward) - warmup :]
+
+
+OTHER_LOOPS = [
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=m * v),
+        "All forward passes come first: that keeps all micro-batches. After the warm-up the passes take turns.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * p + (p - 1 - r)),
+        "Each rank is one pass ahead of the rank behind it. That is no longer where messages take no time; asked for "
+        "are two, so that a message can travel.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=p - 1 - r),
+        "That is the warm-up of 1F1B with one stage a rank. Micro-batch 0 has to go round until it is on the last of "
+        "all stages: how many passes has the last rank done by then?",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=2 * (p - 1 - r)),
+        "The warm-up lacks the passes for which micro-batch 0 goes round: the last rank has none, and it needs (v - 1) "
+        "p, or it is to go backward before it has been at the last stage.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=v * p + 2 * (p - 1 - r)),
+        "v p passes for going round are p too many: in the last of the v rounds the turns have begun.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * p + 2 * (p - r)),
+        "The warm-up is two passes too long on each rank. Ranks are numbered from 0: the last one is p - 1, and has "
+        "none before its (v - 1) p.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * p + 2 * (p - 1 - r) + 1),
+        "The warm-up is one pass too long: taking turns begins with a forward pass of its own.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * p + 2 * r),
+        "The warm-ups are the wrong way round: the first rank has to begin the most.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * m + 2 * (p - 1 - r)),
+        "It is p micro-batches that go round together, and not all m: (v - 1) p.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, up=True),
+        "In a group the backward passes begin with the rank's first stage. Where does a gradient come from first?",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, last_first=True),
+        "In a stage the last micro-batch of the group goes backward first. It is the first one here, as in 1F1B: it is "
+        "the first to come back.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, size=m),
+        "One group of all m micro-batches: that is breadth first. A group has p: when the last of them has left rank "
+        "0, the first comes round to it again.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, size=1),
+        "Each micro-batch goes through all stages of the rank before the next one begins, so the rank waits while it "
+        "goes round. With p micro-batches in a group there is always one to do.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, size=v),
+        "The groups have v micro-batches. It takes p passes to come round p ranks, so they have p.",
+    ),
+]
+
+
+def in_a_row(p, v, rank):
+    """The stages of a rank that has neighbouring ones."""
+    return [rank * v + c for c in range(v)]
+
+
+def right_loops(case, answer):
+    """Every rank has the interleaved order; if not, what the pipeline does with what it has."""
+    p, m, v, _ = case.arguments[0]
+    for rank, got in enumerate(answer.results):
+        wanted = looping(p, m, v, rank)
+        there = words(got) or [""]
+        if set(there) == set(looping(p, m, v, rank, stages=in_a_row(p, v, rank))) != set(wanted):
+            return Finding(
+                f"rank {rank} does {shown(there)}",
+                f"Rank {rank} has stages {rank}, {rank + p}, ..., and not neighbouring ones: then micro-batches come "
+                "round, and the bubble is short.",
+            )
+        finding = no_order(got, f"rank {rank}", wanted)
+        if finding is not None:
+            too_long = (v - 1) * p + 2 * (p - 1 - rank) > m * v
+            hint = "The warm-up would be longer than there are forward passes: it has m v at most."
+            return finding._replace(hint=hint) if too_long else finding
+    orders = [words(got) for got in answer.results]
+    right = [looping(p, m, v, rank) for rank in range(p)]
+    if orders == right:
+        return None
+    rank = next(rank for rank in range(p) if orders[rank] != right[rank])
+    hints = (hint for other, hint in OTHER_LOOPS if orders == [other(p, m, v, r) for r in range(p)])
+    otherwise = (
+        "First write the list of all forward passes of the rank, and that of all backward passes, each in its order. "
+        "Are these right? Then only the warm-up decides how they are mixed."
+    )
+    seen = f"rank {rank} of {p} does {shown(orders[rank])}\n{consequence(orders, right, 'rank', 'the interleaved one')}"
+    return Finding(seen, next(hints, otherwise))
+
+
+def loops(*sizes):
+    """Cases (p, m, v): every rank is one call."""
+
+    def cases(rng):
+        some = int(rng.integers(3, 5))
+        for p, m, v in (*sizes, (some, 3 * some, int(rng.integers(2, 4)))):
+            label = f"{p} ranks, {m} micro-batches, {v} stages each"
+            yield Case(label, tuple((p, m, v, rank) for rank in range(p)))
+
+    return cases
+
+
+interleaved_order = Exercise(
+    cases=loops((3, 9, 2), (2, 2, 3), (4, 8, 3), (4, 4, 2), (3, 6, 1), (1, 3, 2)),
+    checks=[right_loops],
+    hints=[
+        "Two lists first: all forward passes of the rank, and all backward passes. Three nested loops each: groups, "
+        "stages, micro-batches.",
+        "group in range(0, m, p); stages rank, rank + p, ..., backward the other way; i from group to group + p - 1.",
+        "warmup = min((v - 1) p + 2 (p - 1 - rank), m v). Then as in stage_order: take from the two lists in turn.",
+    ],
+)
+
+
+# A proof -------------------------------------------------------------------------------------------------------------
+
+
+def wrong(rows, by_rank=False, late=True, own=True, other=True, there=True, twice=True, missing=True, behind=1):
+    """The first wrong action of a drawing; or what somebody takes for it.
+
+    by_rank   looks through the first row, then the second, ...
+    late      in an earlier column, and not in the same one (late=False) or anywhere (late=None)
+    own, other, twice, missing    whether this is asked; there=False: missing, if the wrong place is not asked
+    behind    where a backward pass comes from: 1 the rank behind, -1 the rank before
+    """
+    p, columns = len(rows), len(rows[0])
+    drawn = [(t, r, row[t]) for r, row in enumerate(rows) for t in range(columns) if row[t]]
+    place = {}
+    for t, r, word in drawn:
+        place.setdefault((r, word), t)
+
+    def is_wrong(t, r, word):
+        kind, i = word[0], word[1:]
+        needed = [(r - 1 if kind == "F" else r + behind, word)] if other else []
+        needed += [(r, f"F{i}")] if kind == "B" and own else []
+        limit = {True: t, False: t + 1, None: columns}[late]
+        needed = [place.get(need, columns) for need in needed if 0 <= need[0] < p]
+        return any(when >= limit for when in needed) or (twice and place[r, word] != t)
+
+    order = sorted(drawn, key=lambda each: (each[1], each[0]) if by_rank else each[:2])
+    found = next(((r, t) for t, r, word in order if is_wrong(t, r, word)), None)
+    if found or not missing:
+        return found
+    micro = {word[1:] for _, _, word in drawn}
+    return next(
+        ((r, columns) for r in range(p) if any((r, kind + i) not in place for kind in "FB" for i in micro)), None
+    )
+
+
+OTHER_PROOFS = [
+    (
+        {"late": False},
+        "In the same column both ranks work at the same time, and what is needed is not there yet: strictly earlier.",
+    ),
+    ({"late": None}, "It is needed, and it is there; but is it there in time? Compare the columns."),
+    ({"own": False}, "Does a backward pass on the last rank need anything? Its own forward pass."),
+    ({"other": False}, "Own passes are not enough: something has to come from another rank."),
+    (
+        {"behind": -1},
+        "Gradients go the other way: a backward pass needs that on the rank behind, r + 1.",
+    ),
+    (
+        {"by_rank": True},
+        "There is one further left, on a rank below: look through column after column, in each from rank 0 on.",
+    ),
+    ({"twice": False}, "That pass is done a second time. What is needed is there, and it is wrong all the same."),
+    (
+        {"missing": False},
+        "Everything is where it can be, and a pass is missing: what has been begun is to be finished on every rank.",
+    ),
+]
+
+
+def right_proof(case, answer):
+    """The rank and the column."""
+    ((rows,),), (got,) = case.arguments, answer.results
+    want = wrong(rows)
+    if got is not None and (
+        not isinstance(got, tuple | list) or len(got) != 2 or any(type(each) is not int for each in got)
+    ):
+        return Finding(f"it returned {got!r:.80}.", "Return (rank, column), or None if all is right.")
+    if want == (None if got is None else tuple(got)):
+        return None
+    hints = (hint for other, hint in OTHER_PROOFS if wrong(rows, **other) == (None if got is None else tuple(got)))
+    if got is not None and want == tuple(reversed(got)):
+        hints = iter(["First the rank, then the column."])
+    otherwise = "Mark in the drawing what each pass needs. Which is the first column in which one of them is not there?"
+    return Finding(
+        f"{picture(rows)}\n  it found {said(rows, got)}; right is {said(rows, want)}.", next(hints, otherwise)
+    )
+
+
+def picture(rows):
+    """A drawing as text."""
+    return "\n".join(
+        f"  rank {r}:  " + " ".join(f"{word or '.':3}" for word in row).rstrip() for r, row in enumerate(rows)
+    )
+
+
+def said(rows, place):
+    """A place in words."""
+    if place is None:
+        return "nothing wrong"
+    r, t = place
+    if t == len(rows[0]):
+        return f"something missing on rank {r}, ({r}, {t})"
+    word = rows[r][t] if 0 <= r < len(rows) and 0 <= t < len(rows[0]) else ""
+    return f"{word or 'nothing'} on rank {r} in column {t}, ({r}, {t})"
+
+
+def draw(made, forward=1, backward=1):
+    """A schedule as it runs, as rows; passes that take two seconds leave one of them empty."""
+    times = simulate(made, Costs(F=forward, B=backward))
+    rows = [[""] * int(times.makespan) for _ in made]
+    for r, order in enumerate(made):
+        for action, start in zip(written(order), times.starts[r]):
+            rows[r][int(start)] = action
+    return rows
+
+
+def changed(made, *changes):
+    """A drawing in which some entries are other ones: (rank, column, entry)."""
+    rows = draw(made)
+    for r, t, word in changes:
+        rows[r][t] = word
+    return rows
+
+
+def lecture(p, m):
+    """Each rank goes backward as soon as it has been forward."""
+    columns = 2 * m + p - 1
+    return [
+        [*[""] * r, *(f"F{i}" for i in range(m)), *(f"B{i}" for i in range(m)), *[""] * (columns - 2 * m - r)]
+        for r in range(p)
+    ]
+
+
+def drawings(rng):
+    """Drawings with one mistake each, then others."""
+    last, p, m = one_f_one_b(3, 4), int(rng.integers(3, 5)), int(rng.integers(4, 7))
+    rows = [
+        ("what is drawn in a lecture", lecture(3, 2)),
+        ("1F1B as it runs", draw(last)),
+        ("GPipe, all columns used", draw(gpipe(3, 3))),
+        (
+            "a forward pass in the column of the one before",
+            [["F0", "", "B0"], ["F0", "B0", ""]],
+        ),
+        ("a backward pass in the column of the one behind", [["F0", "", "B0", ""], ["", "F0", "B0", ""]]),
+        ("the last rank goes backward too early", [["", "F0", "", "B0"], ["B0", "", "F0", ""]]),
+        ("a pass twice", [["F0", "F0", "", "B0"], ["", "F0", "B0", ""]]),
+        ("a pass twice, later", [["F0", "", "", "B0", ""], ["", "F0", "B0", "", "F0"]]),
+        ("a backward pass missing", [["F0", "", "", ""], ["", "F0", "B0", ""]]),
+        ("a micro-batch that the last rank does not do", [["F0", "F1", "", "B0"], ["", "F0", "B0", ""]]),
+        ("two wrong ones", [["F0", "F1", "", "", "B0", "B1"], ["F1", "F0", "B0", "B1", "", ""]]),
+        ("two wrong ones in a column", [["F0", "B0", "", ""], ["", "B0", "F0", ""]]),
+        ("one rank", [["F0", "B0", "F1", "B1"]]),
+        ("nothing drawn", [["", ""], ["", ""]]),
+        ("naive, with time to spare", draw(naive(3, 2), backward=2)),
+    ]
+    for _ in range(6):  # two entries of a row exchanged
+        row = draw((gpipe, one_f_one_b)[int(rng.integers(2))](p, m))
+        r, (a, b) = int(rng.integers(p)), rng.choice(len(row[0]), 2, replace=False)
+        row[r][a], row[r][b] = row[r][b], row[r][a]
+        rows.append(("two entries of a row exchanged", row))
+    for label, each in rows:
+        yield Case(label, ((each,),))
+
+
+first_wrong_action = Exercise(
+    cases=drawings,
+    checks=[right_proof],
+    endings={
+        "KeyError": "Something is looked up that has not been done. That is what makes an action wrong: ask first.",
+        "IndexError": "Rank 0 has no rank before it, and the last none behind; and an idle entry is an empty string, "
+        'which has no letter: "" stands for nothing to check.',
+        "ValueError": 'An idle entry is an empty string, "", and no pass: skip it.',
+    },
+    hints=[
+        "Go through the columns from left to right, and through the ranks in each. What do you have to know of the "
+        "columns to the left? What has been done, and on which rank.",
+        "Keep a set of (rank, pass) of the columns to the left, and add a column's passes only after the whole column "
+        "has been looked at. Which elements must be in it for a pass to be right, and which must not?",
+        "F needs (r - 1, F) unless r is 0; B needs (r, F) and (r + 1, B), the latter unless r is p - 1; neither may be "
+        "in the set itself. In the end every rank must have both passes of every micro-batch that occurs.",
+    ],
+)
+
+
+# A cut ---------------------------------------------------------------------------------------------------------------
+
+
+def sums(seconds, sizes):
+    """What each stage takes."""
+    ends = np.cumsum(sizes)
+    return [sum(seconds[end - size : end]) for size, end in zip(sizes, ends)]
+
+
+def least(seconds, p):
+    """The smallest possible time of the slowest stage."""
+    N = len(seconds)
+    upto = np.concatenate([[0], np.cumsum(seconds)])
+    best = upto[1:].astype(float)  # of the first 1, 2, ... layers in one stage
+    for r in range(1, p):
+        best = np.array(
+            [
+                min(max(best[k - 1], upto[i] - upto[k]) for k in range(r, i)) if i > r else math.inf
+                for i in range(1, N + 1)
+            ]
+        )
+    return int(best[-1])
+
+
+def equal(seconds, p):
+    """Equal numbers of layers."""
+    return [len(part) for part in np.array_split(seconds, p)]
+
+
+def until_full(seconds, p, over=False, fair=False):
+    """A stage takes layers up to the mean; `over`: the one with which it is passed as well; the last one all the rest.
+
+    fair: the mean of what is left for those that are left
+    """
+    sizes, k = [], 0
+    for r in range(p - 1):
+        share = sum(seconds[k:]) / (p - r) if fair else sum(seconds) / p
+        size, total = 0, 0
+        while len(seconds) - k - size > p - 1 - r:
+            if size and (total >= share if over else total + seconds[k + size] > share):
+                break
+            total += seconds[k + size]
+            size += 1
+        sizes.append(size)
+        k += size
+    return [*sizes, len(seconds) - k]
+
+
+GREEDY = (
+    "A stage is filled until it has its share, and the last one has what is left. A layer that does not quite fit "
+    "makes all stages behind it longer. What is the best cut of the layers before, for each place of the last cut?"
+)
+OTHER_CUTS = [
+    (
+        equal,
+        "Every stage has the same number of layers. Layers differ: an embedding takes no time, and a head more than a "
+        "block.",
+    ),
+    (
+        lambda seconds, p: [1] * (p - 1) + [len(seconds) - p + 1],
+        "Whatever is cut, the sum over all stages is the same: so with + in place of max every cut is as good as any "
+        "other, and the first one found wins. The slowest stage counts, not the sum.",
+    ),
+    (
+        lambda seconds, p: [len(seconds) - p + 1] + [1] * (p - 1),
+        "Whatever is cut, the sum over all stages is the same: so with + in place of max every cut is as good as any "
+        "other, and the last one found wins. The slowest stage counts, not the sum.",
+    ),
+    *[
+        (lambda seconds, p, over=over, fair=fair: until_full(seconds, p, over, fair), GREEDY)
+        for over in (False, True)
+        for fair in (False, True)
+    ],
+]
+
+
+def right_cut(case, answer):
+    """Sizes that make a cut, and none whose slowest stage is faster."""
+    ((seconds, p),), (got,) = case.arguments, answer.results
+    got = got.tolist() if isinstance(got, np.ndarray) else got
+    if answer.arguments[0][0] != seconds:
+        return Finding("seconds was changed.", "The caller still needs its list: work on a copy.")
+    if not isinstance(got, list | tuple) or any(type(size) is not int for size in got):
+        return Finding(f"it returned {got!r:.80}.", "Return a list of p whole numbers: of each stage how many layers.")
+    if len(got) != p or sum(got) != len(seconds) or min(got) < 1:
+        return Finding(f"it returned {got!r:.80} for {len(seconds)} layers and {p} stages.", no_cut(got, seconds, p))
+    slowest, best = max(sums(seconds, got)), least(seconds, p)
+    if slowest == best:
+        return None
+    hints = (hint for other, hint in told(OTHER_CUTS, seconds, p) if other == list(got))
+    otherwise = (
+        "The slowest stage is to be as fast as possible: the smallest maximum, and not the smallest of anything else."
+    )
+    return Finding(f"{got!r:.80}: the slowest stage takes {slowest}, and {best} is possible.", next(hints, otherwise))
+
+
+def no_cut(got, seconds, p):
+    """The hint for numbers that are no cut."""
+    if len(got) and got[-1] == len(seconds) and list(got) == sorted(got) and len(got) in (p, p + 1):
+        return "These are the places where stages end. Asked for is how many layers each has: the differences."
+    if len(got) == p - 1:
+        return "p stages have p - 1 cuts between them. Asked for are the p numbers of layers."
+    if 0 in got:
+        return (
+            "A stage without layers does nothing but pass messages on. Each has at least one: where may a cut be, then?"
+        )
+    return "p numbers, each at least 1, which add up to the number of layers."
+
+
+def layers(rng):
+    """Cases of partition."""
+    blocks = lambda n: rng.integers(20, 60, n).tolist()  # noqa: E731
+    for seconds, p in (
+        ([4, 2, 2, 2, 2], 2),
+        ([3, 3, 3, 3, 9, 3], 3),
+        ([1, *[10] * 9, 35], 4),
+        ([5, 9, 1, 1, 9, 5, 2], 3),
+        ([7, 7, 7], 3),
+        ([30, 1, 1, 1], 3),
+        (blocks(6), 1),
+        (blocks(11), 4),
+        (blocks(24), 7),
+        (blocks(110), 8),
+    ):
+        yield Case(f"seconds = {seconds!r:.100}, p = {p}", ((seconds, p),))
+
+
+partition = Exercise(
+    cases=layers,
+    checks=[right_cut],
+    endings={
+        "cpu": "N layers in p stages can be cut in (N - 1 over p - 1) ways, billions for a hundred layers. What is the "
+        "best for the first i layers in r stages? There are only N p such questions: answer each once.",
+        "RecursionError": "A function calls itself without end: with one stage left there is nothing to choose.",
+    },
+    hints=[
+        "Where is the last cut? If the layers from k on make the last stage, the pipeline is as slow as the slower of "
+        "that stage and the best way to cut the first k layers into p - 1 stages.",
+        "best[r][i] = the least over k of max(best[r - 1][k], seconds of layers k to i - 1), with best[1][i] the sum "
+        "of the first i. Note for each the k that was best, and go back from the end.",
+        "Prefix sums give the seconds of layers k to i - 1 as upto[i] - upto[k]. For stage r, k is at least r - 1, so "
+        "that each of the stages before has a layer.",
+    ],
+)
+
+
+# Two parts -----------------------------------------------------------------------------------------------------------
+
+SECOND = 2.0**-10  # of a product: about 1 ms, far more than a message
+
+
+class Products:
+    """multiply(comm, A, B): takes a while, and writes down which product it was: x for a gradient of an input, w."""
+
+    def __init__(self):
+        self.log = ""
+
+    def __call__(self, comm, A, B):
+        from reference import mpi  # here: collecting the exercises should not wait for it
+
+        mpi.compute(comm, SECOND)
+        product = np.asarray(A) @ np.asarray(B)
+        self.log += "w" if product.shape[0] == product.shape[-1] else "x"
+        return product
+
+    def __repr__(self):
+        return self.log or "multiply"
+
+
+def stages(*rows):
+    """Cases (P, L, b, n)."""
+
+    def cases(rng):
+        for P, L, b, n in rows:
+            x, ranks = rng.standard_normal((b, n)), []
+            for r in range(P):
+                weights = [rng.standard_normal((n, n)) / math.sqrt(n) + 0.3 for _ in range(L)]
+                xs = [x]
+                for W in weights:
+                    xs.append(np.maximum(xs[-1] @ W, 0))
+                x = xs[-1]
+                ranks.append((weights, xs, rng.standard_normal((b, n)) if r == P - 1 else None, Products()))
+            yield Case(f"{checks.count(P, 'rank')} of {checks.count(L, 'layer')}, b = {b}, n = {n}", tuple(ranks))
+
+    return cases
+
+
+def backward(case, mask=1, turned=False, straight=False, same=False):
+    """Of each rank the gradients for its weights; or what somebody has.
+
+    mask: where a layer was active is seen in xs[l + mask]; None: nowhere; turned: the transpose of each; straight: W in
+    place of its transpose; same: the stage's dy for all its layers
+    """
+    gradients, dy = [None] * case.ranks, None
+    for r in reversed(range(case.ranks)):
+        weights, xs, given, _ = case.arguments[r]
+        dy = first = given if dy is None else dy
+        gradients[r] = [None] * len(weights)
+        for l in reversed(range(len(weights))):  # noqa: E741
+            on = 1.0 if mask is None else xs[l + mask] > 0
+            dz, dz_w = dy * on, (first if same else dy) * on
+            gradients[r][l] = (xs[l].T @ dz_w).T if turned else xs[l].T @ dz_w
+            dy = dz @ (weights[l] if straight else weights[l].T)
+    return gradients
+
+
+OTHER_GRADIENTS = [
+    (
+        {"mask": None},
+        "np.maximum(z, 0) lets a gradient through only where z was above 0. Where can you see that?",
+    ),
+    (
+        {"mask": 0},
+        "Where layer l was active is seen in what it has computed, xs[l + 1], and not in its input, xs[l].",
+    ),
+    ({"turned": True}, "The gradient for the weights is turned over: its rows belong to the layer's inputs."),
+    (
+        {"straight": True},
+        "On the way back the weights are transposed. (They are square here, so no shape complains.)",
+    ),
+    (
+        {"same": True},
+        "The gradient for a layer's weights needs the gradient at that layer's own output. What has to be kept of the "
+        "first part for the second, for each layer?",
+    ),
+]
+
+
+def right_gradients(case, answer):
+    """Of each rank and layer."""
+    for r, got in enumerate(answer.results):
+        weights = case.arguments[r][0]
+        shapes = [getattr(each, "shape", None) for each in got] if isinstance(got, list | tuple) else None
+        if shapes != [W.shape for W in weights]:
+            what = (
+                "None"
+                if got is None
+                else f"a {type(got).__name__} with {shapes}"
+                if shapes
+                else f"a {type(got).__name__}"
+            )
+            return Finding(
+                f"rank {r} returned {what}.", "Return a list with one array for each layer, as large as its weights."
+            )
+    right = backward(case)
+    for r in reversed(range(case.ranks)):
+        if same_arrays(answer.results[r], right[r]):
+            continue
+        if same_arrays(answer.results[r], right[r][::-1]):
+            hint = "The list is the wrong way round: in the order of the forward pass."
+        else:
+            slips = ((backward(case, **other)[r], hint) for other, hint in OTHER_GRADIENTS)
+            otherwise = (
+                "For each layer, from the last: dz is dy where its output is above 0; dx is dz times the transposed "
+                "weights, and the next layer's dy; the gradient for the weights is the transposed input times dz."
+            )
+            hint = next((hint for slip, hint in slips if same_arrays(answer.results[r], slip)), otherwise)
+        l = next(l for l, W in enumerate(right[r]) if not same_arrays([answer.results[r][l]], [W]))  # noqa: E741
+        return Finding(f"rank {r}: the gradient for the weights of layer {l} is not right.", hint)
+    return None
+
+
+def same_arrays(one, other):
+    return all(a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in zip(one, other))
+
+
+def each_product_once(case, answer):
+    """Two products a layer, and those for inputs first."""
+    for r, mine in enumerate(answer.arguments):
+        log, L = mine[3].text.replace("multiply", ""), len(case.arguments[r][0])
+        if len(log) > 2 * L:
+            return Finding(
+                f"rank {r} made {len(log)} products for {checks.count(L, 'layer')}.",
+                "Two for each layer. The second part need not go through the layers again: what does it need of the "
+                "first part, and could that have been kept?",
+            )
+        if len(log) < 2 * L - (r == 0):
+            return Finding(
+                f"rank {r} made {checks.count(len(log), 'product')} by multiply, for {checks.count(L, 'layer')}.",
+                "All matrix products are made by multiply(comm, A, B): it is what takes the time.",
+            )
+        if "x" in log.lstrip("x"):
+            return Finding(
+                f"rank {r} made these products, x for an input's gradient and w for one of weights: {' '.join(log)}.",
+                "The rank before waits for the last x, and so for each w before it. All x first, then send, then w.",
+            )
+    return None
+
+
+split_backward = Distributed(
+    cases=stages((3, 2, 3, 5), (2, 3, 2, 4), (4, 1, 3, 4), (1, 2, 2, 3)),
+    checks=[
+        checks.kept("argument"),
+        right_gradients,
+        checks.point_to_point,
+        checks.messages(
+            lambda case, rank: int(rank > 0),
+            "a stage",
+            lambda case, sent, want: "One message to the rank before, and rank 0 has none before it.",
+        ),
+        each_product_once,
+        checks.no_later_than(
+            lambda case: (
+                (case.ranks + 1) * len(case.arguments[0][0]) * SECOND
+                + (case.ranks - 1) * (ALPHA + 8 * case.arguments[0][1][0].size * BETA)
+            ),
+            "in two parts it",
+            "The products are in the right order, and the message leaves late: it is sent as soon as the gradient for "
+            "xs[0] is there, before the second part.",
+        ),
+    ],
+    endings={
+        "NoneType": "dy is given on the last rank only. The others receive theirs, into an array like the last x.",
+        "returned already": "Every rank but 0 sends once, and every rank but the last receives once.",
+        "nvalid rank": "Rank 0 sends to nobody, and the last rank receives from nobody.",
+    },
+    hints=[
+        "Write the usual backward pass of one layer first: dz, then the gradient for its input and that for its "
+        "weights. Which of the two does the next step of the loop need?",
+        "One loop through the layers from the last to the first, which keeps each layer's dz; then Send; then one "
+        "product for each layer.",
+        "dz = dy * (xs[l + 1] > 0); dy = multiply(comm, dz, weights[l].T); later multiply(comm, xs[l].T, dz).",
+    ],
+)
+
+
+# Old weights ---------------------------------------------------------------------------------------------------------
+
+
+class Forward:
+    """forward(w, i): something that depends on w."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __call__(self, w, i):
+        return np.asarray(w) * self.table[i]
+
+    def __repr__(self):
+        return "forward"
+
+
+class Backward(Forward):
+    """backward(w, i, left): depends on w both by itself and by what was left behind."""
+
+    def __call__(self, w, i, left):
+        return 0.5 * left + self.table[i] * np.asarray(w) - 1.0
+
+    def __repr__(self):
+        return "backward"
+
+
+def trained(w, order, forward, backward, rate, which="kept", count="versions", sign=1):
+    """(weights, most) of PipeDream's stage; or of somebody's version of it.
+
+    which: the weights with which to go backward; count: what is counted
+    """
+    stash, latest, most, flushed = {}, 0, 1, 0.0
+    start = w
+    for action in order:
+        i = int(action[1:])
+        if action[0] == "F":
+            stash[i] = latest, w, forward(w, i)
+            continue
+        version, old, left = stash.pop(i)
+        if which == "again":
+            old, left = w, forward(w, i)
+        step = sign * rate * backward(w if which == "latest" else start if which == "first" else old, i, left)
+        w = (old if which == "lost" else w) - step
+        flushed = flushed + step
+        latest += 1
+        alive = {version for version, *_ in stash.values()}
+        numbers = {
+            "versions": len(alive | {latest}),
+            "late": len(alive | {latest, version}),
+            "micro-batches": len(stash) + 1,
+            "old": len(alive),
+            "all": latest + 1,
+        }
+        most = max(most, numbers[count])
+    return (start - flushed if which == "flush" else w), most
+
+
+OTHER_WEIGHTS = [
+    (
+        {"which": "latest"},
+        "It goes backward with the latest weights, and what was left behind is of older ones. That is the gradient of "
+        "nothing. The version used forward must be kept (and be kept as it was: an array that is updated in place is "
+        "the same array, under however many names).",
+    ),
+    (
+        {"which": "again"},
+        "The forward pass is done again with the latest weights. That is a gradient, but of another forward pass than "
+        "the one whose output the later stages have used.",
+    ),
+    (
+        {"which": "lost"},
+        "The update starts from the version that was kept, so all updates since then are lost. The gradient is of old "
+        "weights; it is the latest ones that it changes.",
+    ),
+    (
+        {"which": "flush"},
+        "All gradients are applied in the end: that is a flush. PipeDream updates after each backward pass.",
+    ),
+    (
+        {"which": "first"},
+        "Every micro-batch goes backward with the weights of the beginning. Each has its own version.",
+    ),
+    ({"sign": -1}, "It goes uphill."),
+]
+OTHER_COUNTS = [
+    (
+        {"count": "all"},
+        "Every version that ever was is counted. When the last micro-batch that has used it has gone backward, a "
+        "version is dropped.",
+    ),
+    (
+        {"count": "late"},
+        "The version of the micro-batch that has just gone backward is still counted when the update makes a new one. "
+        "It is dropped before, if nobody else needs it.",
+    ),
+    (
+        {"count": "micro-batches"},
+        "That counts micro-batches. Several may have used the same version, which is kept once: the first ones have "
+        "all seen the weights of the beginning.",
+    ),
+    ({"count": "old"}, "The latest version is one, too, also if no micro-batch has used it yet."),
+]
+
+
+def right_stash(case, answer):
+    """The weights, then the number of versions."""
+    (arguments,), (got,) = case.arguments, answer.results
+    w, most = trained(*arguments)
+    if not isinstance(got, list | tuple) or len(got) != 2:
+        what = "None" if got is None else f"a {type(got).__name__}"
+        return Finding(f"it returned {what}.", "Return two things: (weights, most).")
+    if not isinstance(got[0], np.ndarray) or got[0].shape != w.shape or type(got[1]) is not int:
+        return Finding(
+            f"it returned ({got[0]!r:.60}, {got[1]!r:.20}).", "First an array as long as w, then a whole number."
+        )
+    if not close(got[0], w):
+        hints = (hint for other, hint in OTHER_WEIGHTS if close(got[0], trained(*arguments, **other)[0]))
+        otherwise = "Follow two micro-batches by hand: which weights does each use, and which are changed when?"
+        return Finding(f"the first weight is {got[0][0]:.6g}; right is {w[0]:.6g}.", next(hints, otherwise))
+    if got[1] != most:
+        hints = (hint for other, hint in OTHER_COUNTS if got[1] == trained(*arguments, **other)[1])
+        otherwise = (
+            "Write down after each update which versions there are: the latest, and which micro-batch needs which?"
+        )
+        return Finding(
+            f"the weights are right; {got[1]} versions were counted, and there are {most}.", next(hints, otherwise)
+        )
+    return None
+
+
+def close(one, other):
+    return np.allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def one_stage(rng):
+    """Cases of weight_stash: stages of 1F1B, and an order in which one version serves several micro-batches."""
+    for label, order in (
+        ("stage 1 of 3", written(one_f_one_b(3, 6).orders[1])),
+        ("stage 0 of 4, 3 micro-batches", written(one_f_one_b(4, 3).orders[0])),
+        ("stage 0 of 3", written(one_f_one_b(3, 7).orders[0])),
+        ("the last stage", written(one_f_one_b(3, 4).orders[2])),
+        ("GPipe's order", "F0 F1 F2 B2 B1 B0 F3 F4 B4 B3".split()),
+        ("nothing to do", []),
+    ):
+        d, m = int(rng.integers(2, 5)), len(order) // 2
+        tables = [rng.uniform(0.5, 1.5, (max(m, 1), d)) for _ in range(2)]
+        w = rng.standard_normal(d) + 2.0
+        yield Case(f"{label}: {shown(order)}", ((w, order, Forward(tables[0]), Backward(tables[1]), 0.125),))
+
+
+weight_stash = Exercise(
+    cases=one_stage,
+    checks=[
+        checks.kept("w"),
+        right_stash,
+        lambda case, answer: checks.own_memory("w")(case, answer),
+    ],
+    endings={
+        "KeyError": "Something is looked up that was never kept, or has been dropped already: by what is it kept, and "
+        "by what looked up?",
+    },
+    hints=[
+        "What must be kept from a micro-batch's forward pass until its backward pass? Two things: what it left behind, "
+        "and the weights that it has used.",
+        "w = w - rate * gradient makes a new array; w -= rate * gradient changes the one that has been kept, too. Give "
+        "each version a number, so that different ones can be counted.",
+        "After each update: len({versions of the micro-batches on their way} | {the latest}). The most of these.",
+    ],
+)
