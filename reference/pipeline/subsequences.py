@@ -62,12 +62,12 @@ def equal_seconds(s: int, n: int, work: Work) -> tuple[int, ...]:
     """
     _check(s, n)
     l, a, _ = work  # noqa: E741
-    ends = [0]
+    ends = []
     for k in range(1, n + 1):
         done = k / n * (l * s + a * s * s / 2)
         c = 2 * done / (l + sqrt(l * l + 2 * a * done))  # of the quadratic's solution the form that allows a = 0
-        ends.append(min(max(round(c), ends[-1] + 1), s - (n - k)))
-    return tuple(ends[1:])
+        ends.append(min(round(c), s - (n - k)))  # a token for each part behind; those before are longer anyway
+    return tuple(ends)
 
 
 def _check(s: int, n: int) -> None:
