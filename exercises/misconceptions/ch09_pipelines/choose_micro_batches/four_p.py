@@ -1,0 +1,15 @@
+"""At least 4 p micro-batches."""
+
+import math
+
+EARNS = "That may be many too many"
+
+
+def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):
+    best = None
+    for m in range(4 * p, batch + 1):
+        b = batch // m
+        forward = fixed + b * slope
+        if batch % m == 0 and alpha + b * beta <= forward and weights + min(m, p) * b * kept <= memory:
+            best = min(best or (math.inf, 0), ((m + p - 1) * forward, m))
+    return best and best[1]

@@ -1,0 +1,15 @@
+"""Does not ask whether it fits."""
+
+import math
+
+EARNS = "how many micro-batches are kept at a time?"
+
+
+def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):
+    best = None
+    for m in range(1, batch + 1):
+        b = batch // m
+        forward = fixed + b * slope
+        if batch % m == 0 and alpha + b * beta <= forward:
+            best = min(best or (math.inf, 0), ((m + p - 1) * forward, m))
+    return best and best[1]

@@ -1,0 +1,14 @@
+"""No turns."""
+
+EARNS = "After the warm-up the passes take turns"
+
+
+def interleaved_order(p, m, v, rank):
+    stages = range(rank, p * v, p)
+    forward = [f"{s}F{i}" for g in range(0, m, p) for s in stages for i in range(g, g + p)]
+    backward = [f"{s}B{i}" for g in range(0, m, p) for s in reversed(stages) for i in range(g, g + p)]
+    warmup = m * v
+    order = forward[:warmup]
+    for f, b in zip(forward[warmup:], backward):
+        order += [f, b]
+    return order + backward[m * v - warmup :]

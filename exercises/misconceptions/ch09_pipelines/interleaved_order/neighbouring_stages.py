@@ -1,0 +1,14 @@
+"""A rank has stages that follow each other."""
+
+EARNS = "and not neighbouring ones"
+
+
+def interleaved_order(p, m, v, rank):
+    stages = range(rank * v, rank * v + v)
+    forward = [f"{s}F{i}" for g in range(0, m, p) for s in stages for i in range(g, g + p)]
+    backward = [f"{s}B{i}" for g in range(0, m, p) for s in reversed(stages) for i in range(g, g + p)]
+    warmup = min((v - 1) * p + 2 * (p - 1 - rank), m * v)
+    order = forward[:warmup]
+    for f, b in zip(forward[warmup:], backward):
+        order += [f, b]
+    return order + backward[m * v - warmup :]

@@ -1,0 +1,18 @@
+"""Drops a version after the update."""
+
+EARNS = "It is dropped before, if nobody"
+
+
+def weight_stash(w, order, forward, backward, rate):
+    stash, version, most = {}, 0, 1
+    for action in order:
+        i = int(action[1:])
+        if action[0] == "F":
+            stash[i] = version, w, forward(w, i)
+        else:
+            _, used, left = stash[i]
+            w = w - rate * backward(used, i, left)
+            version += 1
+            most = max(most, len({number for number, _, _ in stash.values()} | {version}))
+            del stash[i]
+    return w.copy(), most

@@ -1,0 +1,17 @@
+"""Changes the array that has been kept."""
+
+EARNS = "The caller still needs its w"
+
+
+def weight_stash(w, order, forward, backward, rate):
+    stash, version, most = {}, 0, 1
+    for action in order:
+        i = int(action[1:])
+        if action[0] == "F":
+            stash[i] = version, w, forward(w, i)
+        else:
+            _, used, left = stash.pop(i)
+            w -= rate * backward(used, i, left)
+            version += 1
+            most = max(most, len({number for number, _, _ in stash.values()} | {version}))
+    return w.copy(), most

@@ -1,0 +1,17 @@
+"""Updates the version that was kept."""
+
+EARNS = "The update starts from the version that was kept"
+
+
+def weight_stash(w, order, forward, backward, rate):
+    stash, version, most = {}, 0, 1
+    for action in order:
+        i = int(action[1:])
+        if action[0] == "F":
+            stash[i] = version, w, forward(w, i)
+        else:
+            _, used, left = stash.pop(i)
+            w = used - rate * backward(used, i, left)
+            version += 1
+            most = max(most, len({number for number, _, _ in stash.values()} | {version}))
+    return w.copy(), most

@@ -1,0 +1,17 @@
+"""Counts all versions that ever were."""
+
+EARNS = "Every version that ever was is counted"
+
+
+def weight_stash(w, order, forward, backward, rate):
+    stash, version, most = {}, 0, 1
+    for action in order:
+        i = int(action[1:])
+        if action[0] == "F":
+            stash[i] = version, w, forward(w, i)
+        else:
+            _, used, left = stash.pop(i)
+            w = w - rate * backward(used, i, left)
+            version += 1
+            most = version + 1
+    return w.copy(), most
