@@ -2,43 +2,43 @@
 
 Paper     Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism" (2023).
 Idea      y = x W^T has two products in its backward pass: dx = dy W, which the stage before waits for, and
-          dW = dy^T x, which nobody waits for but the optimizer. Autograd does both at once. So each layer that has
-          parameters runs inside an autograd.Function: its backward pass computes dx alone and puts the rest of the work
-          into a queue, which W empties.
+          dW = dy^T x, which nobody waits for but the optimizer. Autograd does both at once. So while a stage runs
+          inside `deferred`, its layers are autograd.Functions whose backward pass computes dx alone, and puts what W
+          has to do into a queue.
 Before    B    dx and dW of every layer, from the last to the first          all that was kept is freed
-After     I    dx of every layer; all is freed but what dW needs: x and dy of the layers that have parameters
-          W    dW of every layer
+After     I    dx of every layer           all is freed but x and dy of the layers that are split
+          W    dW of every layer           the rest
+Layers    nn.Linear is written out. Another layer with a matrix (an embedding, a convolution) gets a small graph of its
+          own, through which autograd goes twice: for dx, then for dW.
 Sends     what B does
-Price     x and dy are kept until W. Of a GPT's block these are 9 + 11 b s h numbers, where the graph up to then was 16,
+Price     x and dy are kept until W. Of a GPT's block these are 7 + 9 b s h numbers, where the graph up to then was 16,
           or 30 if dropout's masks and attention's scores are in it: I frees little, and sometimes nothing.
-Left out  Parameters that a module with children uses itself, such as a position table that is added: their gradients
-          are added up in I, which is right, but not deferred.
+Not split Layers whose parameters are vectors (norms), and parameters that a module with children uses itself (a table
+          of positions): their gradients are cheap, and added up in I.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch.autograd.graph import get_gradient_edge
 
-Queue = deque[tuple[GradientEdge, Tensor, list[Tensor]]]
-"""Work that is left for W: where a layer's own graph ends, the gradient there, and the parameters it is for."""
+Queue = deque[Callable[[], None]]
+"""What is left for W: each call adds a layer's gradients to its parameters' .grad."""
 
 
 @contextmanager
 def deferred(module: nn.Module, queue: Queue) -> Iterator[None]:
     """A backward pass of what is computed inside puts the gradients for the weights into the queue."""
-    leaves = [
-        leaf for leaf in module.modules() if not leaf._modules and any(p.requires_grad for p in leaf.parameters())
-    ]
-    forwards = [leaf.forward for leaf in leaves]
-    for leaf, forward in zip(leaves, forwards):
-        leaf.forward = partial(_run, leaf, forward, queue)
+    leaves = [leaf for leaf in module.modules() if not leaf._modules and any(w.dim() > 1 for w in _trained(leaf))]
+    for leaf in leaves:
+        leaf.forward = partial(_run_linear if type(leaf) is nn.Linear else _run, leaf, leaf.forward, queue)
     try:
         yield
     finally:
@@ -47,35 +47,78 @@ def deferred(module: nn.Module, queue: Queue) -> Iterator[None]:
 
 
 def backward_for_weights(queue: Queue) -> None:
-    """W: add what the queue holds to the parameters' .grad, and free what was kept for it."""
+    """W: do what is in the queue, and free what was kept for it."""
     while queue:
-        end, dy, parameters = queue.popleft()
-        torch.autograd.backward(end, dy, inputs=parameters)
-
-
-def _run(leaf: nn.Module, forward, queue: Queue, x: Tensor) -> Tensor:
-    return _Split.apply(forward, queue, x, *_trained(leaf))
+        queue.popleft()()
 
 
 def _trained(leaf: nn.Module) -> list[nn.Parameter]:
-    return [parameter for parameter in leaf.parameters() if parameter.requires_grad]
+    return [parameter for parameter in leaf._parameters.values() if parameter is not None and parameter.requires_grad]
 
 
-class _Split(torch.autograd.Function):
+# A linear layer -----------------------------------------------------------------------------------------------------
+
+
+def _run_linear(leaf: nn.Linear, _, queue: Queue, x: Tensor) -> Tensor:
+    return _Linear.apply(queue, x, leaf.weight, leaf.bias)
+
+
+class _Linear(torch.autograd.Function):
+    """y = x W^T + b. x [..., in], W [out, in], b [out] -> y [..., out]."""
+
+    @staticmethod
+    def forward(ctx, queue: Queue, x: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
+        ctx.layer = queue, x.detach(), W, b
+        return F.linear(x, W, b)
+
+    @staticmethod
+    def backward(ctx, dy: Tensor):
+        queue, x, W, b = ctx.layer
+        queue.append(partial(_weights_of_linear, x, dy, W, b))
+        return None, dy @ W if ctx.needs_input_grad[1] else None, None, None
+
+
+def _weights_of_linear(x: Tensor, dy: Tensor, W: Tensor, b: Tensor | None) -> None:
+    """dW = dy^T x, summed over all that is not a feature, and db = the sum of dy."""
+    x, dy = x.flatten(0, -2), dy.flatten(0, -2)
+    if W.requires_grad:
+        _add(W, dy.T @ x)
+    if b is not None and b.requires_grad:
+        _add(b, dy.sum(0))
+
+
+def _add(parameter: nn.Parameter, gradient: Tensor) -> None:
+    """Add to .grad as autograd does; by autograd, if hooks wait for that, for its way here is a long one."""
+    if parameter._post_accumulate_grad_hooks or parameter._backward_hooks:
+        torch.autograd.backward(parameter, gradient)
+    elif parameter.grad is None:
+        parameter.grad = gradient
+    else:
+        parameter.grad += gradient
+
+
+# Any other layer ----------------------------------------------------------------------------------------------------
+
+
+def _run(leaf: nn.Module, forward: Callable, queue: Queue, x: Tensor) -> Tensor:
+    return _Layer.apply(forward, queue, x, *_trained(leaf))
+
+
+class _Layer(torch.autograd.Function):
     """A layer with a small graph of its own. The parameters are arguments so that autograd asks for a backward pass
     even if x, which may be tokens, needs none."""
 
     @staticmethod
-    def forward(ctx, forward, queue: Queue, x: Tensor, *parameters: Tensor) -> Tensor:
+    def forward(ctx, forward: Callable, queue: Queue, x: Tensor, *parameters: Tensor) -> Tensor:
         with torch.enable_grad():
             inner = x.detach().requires_grad_(x.requires_grad)
             y = forward(inner)
-        ctx.layer = inner if x.requires_grad else None, get_gradient_edge(y), queue, list(parameters)
+        ctx.layer = inner if x.requires_grad else None, get_gradient_edge(y), queue, parameters
         return y.detach()
 
     @staticmethod
     def backward(ctx, dy: Tensor):
         x, end, queue, parameters = ctx.layer
         dx = None if x is None else torch.autograd.grad(end, x, dy, retain_graph=True)[0]
-        queue.append((end, dy, parameters))
+        queue.append(partial(torch.autograd.backward, end, dy, inputs=parameters))
         return None, None, dx, *[None] * len(parameters)

@@ -45,13 +45,13 @@ def test_what_is_kept_is_freed_as_soon_as_it_can_be():
     assert after_forward > 20 and after_backward == pytest.approx(0, abs=1e-3)
     after_forward, after_input, after_weights = live(splits={(0, 0)})
     assert after_forward > 20 and after_weights == pytest.approx(0, abs=1e-3)
-    assert 17 < after_input < 20 < after_forward  # x and dy of the layers with weights
+    assert 15 < after_input < 16.1  # x and dy of the layers with matrices
 
 
 def test_a_recomputed_stage_keeps_nothing_but_its_input():
     assert live(recompute={0}) == pytest.approx([0, 0, 0], abs=1e-3)
     after_forward, after_input, after_weights = live(splits={(0, 0)}, recompute={0})
-    assert (after_forward, after_weights) == pytest.approx((0, 0), abs=1e-3) and 17 < after_input < 20
+    assert (after_forward, after_weights) == pytest.approx((0, 0), abs=1e-3) and 15 < after_input < 16.1
 
 
 @pytest.mark.parametrize("splits", [(), {(0, 0), (0, 1)}])
