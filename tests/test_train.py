@@ -32,15 +32,17 @@ def test_what_is_printed():
     assert "\nverified: the same bits" in done.stdout and "mpirun -n 2" in done.stdout
 
 
-def test_a_pipeline_trains_as_one_rank_does():
-    """4 stages on 2 ranks, uneven micro-batches; a step beside its simulation."""
+def test_a_pipeline_trains_as_one_rank_does(tmp_path):
+    """4 stages on 2 ranks, uneven micro-batches; a step beside its simulation, and as a timeline."""
     options = ["--stages", "2", "--schedule", "zb-v", "--steps", "3", "--batch", "51", "--rate", "0.1"]
-    done = run(2, *options, "--json")
+    done = run(2, *options, "--json", "--timeline", str(tmp_path / "step.json"))
     found, model = json.loads(done.stdout), MLP((64, 32, 32, 32, 10))
     alone = train(model, digits(), torch.optim.SGD(model.parameters(), 0.1), 3, 51)
     assert found["losses"] == pytest.approx(alone, rel=1e-5) and found["verified"] and found["stages"] == 4
     assert found["measured"]["peaks"] == found["simulated"]["peaks"] == [4, 4]
     assert found["measured"]["makespan"] > 0 and 0 < found["simulated"]["bubble"] < 1
+    events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {0, 1} and "3W3" in {event["name"] for event in events}
 
 
 def test_what_a_pipeline_prints():

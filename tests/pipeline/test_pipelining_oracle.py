@@ -6,7 +6,7 @@ import torch
 from reference.pipeline.catalogue import make
 from reference.pipeline.executor import Pipeline
 from reference.pipeline.schedule import Schedule, flushed, parse
-from reference.pipeline.simulate import simulate
+from reference.pipeline.simulate import activations, simulate
 from reference.pipeline.stages import cut
 from reference.worlds import launch
 
@@ -27,17 +27,17 @@ def only(schedule, kinds) -> list[list]:
     return [[action for action in order if action.kind in kinds] for order in schedule]
 
 
-@pytest.mark.parametrize("name", ["1F1B", "interleaved 1F1B", "ZB-H1", "DualPipeV"])
+@pytest.mark.parametrize("name", ["1F1B", "interleaved 1F1B", "breadth first", "ZB-H1", "DualPipeV"])
 def test_the_order_is_torchs(oracles, name):
     assert torchs(oracles, name).orders == ours(name).orders
 
 
-@pytest.mark.parametrize("name", ["GPipe", "breadth first"])
-def test_the_order_is_torchs_but_for_which_micro_batch_goes_backward_first(oracles, name):
-    """GPipe: torch begins with the oldest, the paper and we with the newest; breadth first: the reverse."""
-    theirs = torchs(oracles, name)
-    turned = [[a._replace(micro=MICRO_BATCHES - 1 - a.micro) for a in order] for order in only(ours(name), "B")]
-    assert only(theirs, "F") == only(ours(name), "F") and only(theirs, "B") == turned
+def test_the_order_of_gpipe_is_torchs_but_for_which_micro_batch_goes_backward_first(oracles):
+    """torch begins with the oldest, the paper and we with the newest. It makes no difference to times and memory."""
+    theirs, own = torchs(oracles, "GPipe"), ours("GPipe")
+    turned = [[a._replace(micro=MICRO_BATCHES - 1 - a.micro) for a in order] for order in only(own, "B")]
+    assert only(theirs, "F") == only(own, "F") and only(theirs, "B") == turned
+    assert simulate(theirs).makespan == simulate(own).makespan and activations(theirs) == activations(own)
 
 
 def test_the_order_of_zb_v_is_torchs_but_for_the_last_gradients_for_weights(oracles):
@@ -78,8 +78,5 @@ def test_losses_and_gradients_are_torchs(oracles, world):
 
 
 def test_in_another_order_gradients_are_torchs_to_rounding(oracles):
-    names = ["GPipe", "breadth first"]
-    results = launch(one_step, RANKS, [ours(name) for name in names]).results
-    for found, expected in zip(results, oracles["pipelining"]):
-        for name in names:
-            torch.testing.assert_close(found[name][1], expected[name]["gradients"], rtol=1e-5, atol=1e-8)
+    for found, expected in zip(launch(one_step, RANKS, [ours("GPipe")]).results, oracles["pipelining"]):
+        torch.testing.assert_close(found["GPipe"][1], expected["GPipe"]["gradients"], rtol=1e-5, atol=1e-8)
