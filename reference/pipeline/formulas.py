@@ -88,7 +88,7 @@ FORMS: dict[str, Form] = {
     "2BW": Form(bubbles.updated, "(p-1)(F+B), once in an endless stream", _falling),
     "ZB-H1": Form(bubbles.zb_h1, "(p-1)(F+I-W)", _flat(min), span=bubbles.zb_h1_span),
     "ZB-H2": Form(bubbles.zb_h2, "(p-1)(F+I-2W)", _flat(lambda p, m: min(m, 2 * p - 1)), span=bubbles.zb_h2_span),
-    "ZB-V": Form(bubbles.zb_v, "0 for F=I=W", _v_shaped(lambda p: p, 1), _turns, bubbles.zb_v_span),
+    "ZB-V": Form(bubbles.zb_v, "(p-1)F/2; 0 by span; F=I=W", _v_shaped(lambda p: p, 1), _turns, bubbles.zb_v_span),
     "V-Half": Form(bubbles.v_half, "half of 1F1B's", _v_shaped(lambda p: p // 2 + 1, 2), _turns),
     "V-Min": Form(bubbles.v_min, "2/3 of 1F1B's", _v_min, _turns),
     "DualPipe": Form(bubbles.dual_pipe, "(p/2-1)(FB+B-3W) for F=I", _flat(lambda p, m: p + 1), copies=2),
