@@ -37,8 +37,10 @@ Queue = deque[Callable[[], None]]
 def deferred(module: nn.Module, queue: Queue) -> Iterator[None]:
     """A backward pass of what is computed inside puts the gradients for the weights into the queue."""
     leaves = [leaf for leaf in module.modules() if not leaf._modules and any(w.dim() > 1 for w in _trained(leaf))]
+    wanted = torch.empty(0, requires_grad=True)  # an input that makes autograd ask for a backward pass, even of tokens
     for leaf in leaves:
-        leaf.forward = partial(_run_linear if type(leaf) is nn.Linear else _run, leaf, leaf.forward, queue)
+        run = partial(_Linear.apply, leaf) if type(leaf) is nn.Linear else partial(_Layer.apply, leaf, leaf.forward)
+        leaf.forward = partial(run, queue, wanted)
     try:
         yield
     finally:
@@ -59,15 +61,12 @@ def _trained(leaf: nn.Module) -> list[nn.Parameter]:
 # A linear layer -----------------------------------------------------------------------------------------------------
 
 
-def _run_linear(leaf: nn.Linear, _, queue: Queue, x: Tensor) -> Tensor:
-    return _Linear.apply(queue, x, leaf.weight, leaf.bias)
-
-
 class _Linear(torch.autograd.Function):
     """y = x W^T + b. x [..., in], W [out, in], b [out] -> y [..., out]."""
 
     @staticmethod
-    def forward(ctx, queue: Queue, x: Tensor, W: Tensor, b: Tensor | None) -> Tensor:
+    def forward(ctx, leaf: nn.Linear, queue: Queue, wanted: Tensor, x: Tensor) -> Tensor:
+        W, b = leaf.weight, leaf.bias
         ctx.layer = queue, x.detach(), W, b
         return F.linear(x, W, b)
 
@@ -75,45 +74,32 @@ class _Linear(torch.autograd.Function):
     def backward(ctx, dy: Tensor):
         queue, x, W, b = ctx.layer
         queue.append(partial(_weights_of_linear, x, dy, W, b))
-        return None, dy @ W if ctx.needs_input_grad[1] else None, None, None
+        return None, None, None, dy @ W if ctx.needs_input_grad[3] else None
 
 
 def _weights_of_linear(x: Tensor, dy: Tensor, W: Tensor, b: Tensor | None) -> None:
-    """dW = dy^T x, summed over all that is not a feature, and db = the sum of dy."""
+    """dW = dy^T x, summed over all that is not a feature, and db = the sum of dy; added to .grad."""
     x, dy = x.flatten(0, -2), dy.flatten(0, -2)
-    if W.requires_grad:
-        _add(W, dy.T @ x)
+    if W.requires_grad and W.grad is not None and not W._post_accumulate_grad_hooks:  # product and sum in one
+        torch.addmm(W.grad, dy.T, x, out=W.grad)
+    elif W.requires_grad:
+        torch.autograd.backward(W, dy.T @ x)
     if b is not None and b.requires_grad:
-        _add(b, dy.sum(0))
-
-
-def _add(parameter: nn.Parameter, gradient: Tensor) -> None:
-    """Add to .grad as autograd does; by autograd, if hooks wait for that, for its way here is a long one."""
-    if parameter._post_accumulate_grad_hooks or parameter._backward_hooks:
-        torch.autograd.backward(parameter, gradient)
-    elif parameter.grad is None:
-        parameter.grad = gradient
-    else:
-        parameter.grad += gradient
+        torch.autograd.backward(b, dy.sum(0))
 
 
 # Any other layer ----------------------------------------------------------------------------------------------------
 
 
-def _run(leaf: nn.Module, forward: Callable, queue: Queue, x: Tensor) -> Tensor:
-    return _Layer.apply(forward, queue, x, *_trained(leaf))
-
-
 class _Layer(torch.autograd.Function):
-    """A layer with a small graph of its own. The parameters are arguments so that autograd asks for a backward pass
-    even if x, which may be tokens, needs none."""
+    """A layer with a small graph of its own, which begins at its input and its parameters."""
 
     @staticmethod
-    def forward(ctx, forward: Callable, queue: Queue, x: Tensor, *parameters: Tensor) -> Tensor:
+    def forward(ctx, leaf: nn.Module, forward: Callable, queue: Queue, wanted: Tensor, x: Tensor) -> Tensor:
         with torch.enable_grad():
             inner = x.detach().requires_grad_(x.requires_grad)
             y = forward(inner)
-        ctx.layer = inner if x.requires_grad else None, get_gradient_edge(y), queue, parameters
+        ctx.layer = inner if x.requires_grad else None, get_gradient_edge(y), queue, _trained(leaf)
         return y.detach()
 
     @staticmethod
@@ -121,4 +107,4 @@ class _Layer(torch.autograd.Function):
         x, end, queue, parameters = ctx.layer
         dx = None if x is None else torch.autograd.grad(end, x, dy, retain_graph=True)[0]
         queue.append(partial(torch.autograd.backward, end, dy, inputs=parameters))
-        return None, None, dx, *[None] * len(parameters)
+        return None, None, None, None, dx

@@ -98,6 +98,8 @@ def test_each_part_has_half_of_the_products():
     product = 2 * 8 * 64 * 64
     assert flops["B"] // product == 4 and flops["I"] // product == 2 and flops["W"] == 2 * product
     assert flops["I"] + flops["W"] == flops["B"]
+    again = parts(model, x)  # when .grad is there already, products are added to it
+    assert again["I"] == flops["I"] and again["W"] == pytest.approx(2 * product, rel=0.01)
 
 
 def parts(model, x):
