@@ -216,6 +216,11 @@ def _check(comm, schedule: Schedule, stages: Mapping, recompute: Collection[int]
             f"receives are posted ahead >= 0 actions early, and recompute names stages of 0 ... {schedule.stages - 1}; "
             f"got {ahead=}, recompute={sorted(recompute)}"
         )
+    if (tags := 2 * schedule.stages * schedule.micro_batches) > mpi.TAG_LIMIT:
+        raise ValueError(
+            f"{schedule.stages} stages and {schedule.micro_batches} micro-batches need {tags} tags, and MPI promises "
+            f"{mpi.TAG_LIMIT}: take fewer micro-batches a step"
+        )
     found = comm.allgather(sorted(stages))
     if wrong := [rank for rank, chunks in enumerate(schedule.chunks) if found[rank] != chunks]:
         rank = wrong[0]
