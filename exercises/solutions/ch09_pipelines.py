@@ -215,8 +215,8 @@ def first_wrong_action(rows):
     place, because "invalid" is no help. Follow-up: if only the orders are given and not the columns, what does a wrong
     one look like? (Ranks that wait for each other in a circle.)
     """
-    p, done, micro = len(rows), set(), set()
-    for column in range(len(rows[0])):
+    p, columns, done, micro = len(rows), len(rows[0]), set(), set()
+    for column in range(columns):
         now = [(r, rows[r][column]) for r in range(p) if rows[r][column]]
         for r, word in now:
             needed = {(r - 1, word)} if word[0] == "F" else {(r, "F" + word[1:]), (r + 1, word)}
@@ -224,10 +224,8 @@ def first_wrong_action(rows):
                 return r, column
         done.update(now)
         micro.update(word[1:] for _, word in now)
-    for r in range(p):
-        if any((r, kind + i) not in done for i in micro for kind in "FB"):
-            return r, len(rows[0])
-    return None
+    missing = (r for r in range(p) if any((r, kind + i) not in done for i in micro for kind in "FB"))
+    return next(((r, columns) for r in missing), None)
 
 
 def partition(seconds, p):
@@ -240,13 +238,12 @@ def partition(seconds, p):
     the head, and filling stages one after the other fails as it never looks ahead. Follow-up: messages and memory go in
     as a cost of a stage; which of them may depend on the number of the stage?
     """
-    N, upto = len(seconds), [0]
-    for each in seconds:
-        upto.append(upto[-1] + each)
-    best = {i: (upto[i], [i]) for i in range(1, N + 1)}
-    for r in range(2, p + 1):
+    N = len(seconds)
+    upto = [sum(seconds[:i]) for i in range(N + 1)]
+    best = {0: (-math.inf, [])}
+    for r in range(1, p + 1):
         best = {
-            i: min((max(best[k][0], upto[i] - upto[k]), [*best[k][1], i - k]) for k in range(r - 1, i))
+            i: min((max(slowest, upto[i] - upto[k]), [*sizes, i - k]) for k, (slowest, sizes) in best.items() if k < i)
             for i in range(r, N + 1)
         }
     return best[N][1]
@@ -269,13 +266,13 @@ def split_backward(comm, weights, xs, dy, multiply):
     for W, y in zip(reversed(weights), reversed(xs)):
         dzs.append(dy * (y > 0))
         dy = multiply(comm, dzs[-1], W.T)
-    if comm.rank > 0:
+    if comm.rank:
         comm.Send(dy, dest=comm.rank - 1)
     return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]
 
 
 def weight_stash(w, order, forward, backward, rate):
-    """Each micro-batch carries the version that it has used from its forward to its backward pass, with a number to
+    """Each micro-batch carries the version that it has used from its forward to its backward pass, with a name to
     tell versions apart. The update goes to the latest weights: the gradient is old, what it changes is not. As w = w -
     step makes a new array, versions that are kept stay as they were; with w -= step all of them would be one.
 
@@ -284,7 +281,7 @@ def weight_stash(w, order, forward, backward, rate):
     the backward pass would multiply by other weights than the forward pass did, which is the gradient of nothing.
     Follow-up: why do two versions suffice if the stage updates after every p micro-batches only (PipeDream-2BW)?
     """
-    stash, version, most = {}, 0, 1
+    stash, version, most = {}, "the first", 1
     for action in order:
         i = int(action[1:])
         if action[0] == "F":
@@ -292,8 +289,8 @@ def weight_stash(w, order, forward, backward, rate):
         else:
             _, used, left = stash.pop(i)
             w = w - rate * backward(used, i, left)
-            version += 1
-            most = max(most, len({number for number, _, _ in stash.values()} | {version}))
+            version = f"after {action}"
+            most = max(most, len({each for each, _, _ in stash.values()} | {version}))
     return w.copy(), most
 
 
@@ -321,7 +318,7 @@ def blocking_both_ways(comm, x, forward, backward, m):
     y, dx, requests = {}, np.empty_like(x), []
     for kind, i in order:
         if kind == "F":
-            if r > 0:
+            if r:
                 comm.Recv(x[i], source=r - 1)
             y[i] = forward(comm, i, x[i])
             if r < p - 1:
@@ -332,7 +329,7 @@ def blocking_both_ways(comm, x, forward, backward, m):
                 dy = np.empty_like(dy)
                 comm.Recv(dy, source=r + 1)
             dx[i] = backward(comm, i, dy)
-            if r > 0:
+            if r:
                 requests.append(comm.Isend(dx[i], dest=r - 1))
     mpi.waitall(requests)
     return dx
@@ -374,7 +371,7 @@ def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, mem
         b = batch // m
         forward = fixed + b * slope
         if batch % m == 0 and alpha + b * beta <= forward and weights + min(m, p) * b * kept <= memory:
-            best = min(best or (math.inf, 0), ((m + p - 1) * forward, m))
+            best = min(best or (math.inf,), ((m + p - 1) * forward, m))
     return best and best[1]
 
 

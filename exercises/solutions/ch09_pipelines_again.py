@@ -1,5 +1,6 @@
 """The same exercises solved in another way: graders must accept both."""
 
+import bisect
 import itertools
 import math
 import re
@@ -145,7 +146,7 @@ def interleaved_order(p, m, v, rank):
         return f"{chunk * p + rank}{kind}{group * p + i}"
 
     order, forward, backward = [], 0, 0
-    while backward < total:
+    for _ in range(2 * total):
         if forward < total and forward - backward < open_at_most:
             order.append(word("F", forward))
             forward += 1
@@ -167,8 +168,8 @@ def first_wrong_action(rows):
 
     def ready(r, word):
         if word[0] == "F":
-            return when.get((r - 1, word), math.inf) if r else -1
-        behind = when.get((r + 1, word), math.inf) if r + 1 < p else -1
+            return when.get((r - 1, word), math.inf) if r else -math.inf
+        behind = when.get((r + 1, word), math.inf) if r + 1 < p else -math.inf
         return max(behind, when.get((r, "F" + word[1:]), math.inf))
 
     wrong = [(column, r) for column, r, word in drawn if ready(r, word) >= column or when[r, word] < column]
@@ -193,15 +194,9 @@ def partition(seconds, p):
             total += each
         return sizes
 
-    low, high = max(seconds), sum(seconds)
-    while low < high:
-        middle = (low + high) // 2
-        if len(filled(middle)) <= p:
-            high = middle
-        else:
-            low = middle + 1
-    sizes = filled(low)
-    while len(sizes) < p:
+    bounds = range(max(seconds), sum(seconds))
+    sizes = filled(bounds.start + bisect.bisect_left(bounds, True, key=lambda bound: len(filled(bound)) <= p))
+    for _ in range(p - len(sizes)):
         k = next(k for k, size in enumerate(sizes) if size > 1)
         sizes[k : k + 1] = [1, sizes[k] - 1]
     return sizes
@@ -239,7 +234,7 @@ def weight_stash(w, order, forward, backward, rate):
             continue
         step = rate * backward(versions[used.pop(i)], i, left.pop(i))
         versions.append(versions[-1] - step)
-        most = max(most, len({*used.values(), len(versions) - 1}))
+        most = max(most, len({*used.values()}) + 1)
     return versions[-1], most
 
 
@@ -254,7 +249,7 @@ def blocking_both_ways(comm, x, forward, backward, m):
     p, r = comm.size, comm.rank
     up, down = r - 1 if r else mpi.PROC_NULL, r + 1 if r < p - 1 else mpi.PROC_NULL
     warmup = min(p - 1 - r, m)
-    x, dx, y = x.copy(), np.empty_like(x), {}
+    dx, y = np.empty_like(x), {}
     for i in range(warmup):
         comm.Recv(x[i], source=up)
         y[i] = forward(comm, i, x[i])
@@ -303,35 +298,27 @@ def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, mem
         m, rest = divmod(batch, b)
         if rest:
             continue
-        room = (memory - weights) - kept * b * (m if m < p else p)
-        slack = fixed - alpha + b * (slope - beta)
-        seconds = (m + p - 1) * (fixed + b * slope)
-        if room >= 0 and slack >= 0 and seconds < shortest:
+        forward, message, room = fixed + b * slope, alpha + b * beta, memory - weights
+        seconds = (m + p - 1) * forward
+        if min(m, p) * b * kept <= room and message <= forward and seconds < shortest:
             choice, shortest = m, seconds
     return choice
 
 
 def fill_the_bubble(p, m):
-    """By simulation, second by second: each rank goes on in 1F1B's order of F and I as soon as what it needs is there,
-    and, for F, as soon as there is room. In every other second it does a W, if it has one left. So nobody has to know
-    how long a W is put off: it is done when there is nothing more urgent, or no room. That is how a scheduler works,
-    and it needs no closed form for the next cost model.
+    """From the memory's side: a W is done when there is no room for the next F otherwise. So every rank puts off as
+    much as it has room for, without anybody counting how much that is. After the last F nothing is short but time:
+    there a W follows each I, as the next I is not there yet.
     """
-    plans = [stage_order(p, m, r) for r in range(p)]
-    plans = [[word.replace("B", "I") for word in plan] for plan in plans]
-    orders, done = [[] for _ in range(p)], set()
-    while any(len(order) < 3 * m for order in orders):
-        now = []
-        for r in range(p):
-            passes, weights = ([w for w in orders[r] if (w[0] == "W") == which] for which in (False, True))
-            word = plans[r][len(passes)] if len(passes) < 2 * m else ""
-            other = r - 1 if word.startswith("F") else r + 1
-            ready = word and (not 0 <= other < p or (other, word) in done)
-            full = len([w for w in passes if w[0] == "F"]) - len(weights) == p
-            if not ready or (full and word[0] == "F"):
-                word = f"W{len(weights)}" if len(weights) < len([w for w in passes if w[0] == "I"]) else ""
-            now.append(word)
-        for r, word in enumerate(now):
-            orders[r] += [word] * bool(word)
-            done.add((r, word))
+    orders = []
+    for r in range(p):
+        order, kept, done = [], 0, 0
+        for word in stage_order(p, m, r):
+            full = word[0] == "F" and kept == p
+            order += [f"W{done}"] * full + [word.replace("B", "I")]
+            kept += word[0] == "F" and not full
+            late = word[0] == "B" and f"F{m - 1}" in order
+            order += [f"W{done}"] * late
+            done += full or late
+        orders.append(order + [f"W{i}" for i in range(done, m)])
     return orders

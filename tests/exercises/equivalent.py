@@ -10,6 +10,18 @@ WAITING = "waiting, g, status = (set(clock), np.empty_like(w), {})"
 CAME = "came, went, status = ([0] * comm.size, [0] * comm.size, {})"
 BITS = "for bit in reversed(range(d.bit_length(){})):"
 QUICKER = "return (tp, pp, 'TP' if tp_seconds {} pp_seconds else 'PP')"
+PROOF = "p, columns, done, micro = (len(rows), len(rows[{}]), set(), set())"
+WHEN = "p, columns, when = (len(rows), len(rows[{}]), {{}})"
+CUTS = (
+    "best = {{i: min(((max(slowest, upto[i] - upto[k]), [*sizes, i - k]) for k, (slowest, sizes) in best.items() if k "
+    "{} i)) for i in range(r, N + 1)}}"
+)
+UPTO = "upto = [sum(seconds[:i]) for i in range({})]"
+ROOM = "dy = np.empty_like(xs[{}])"
+ZEROS = "dy = np.zeros(xs[{}].shape)"
+DOWN = "comm.Sendrecv(y[warmup + i], {}=down, recvbuf=dy, {}=down)"
+UP = "comm.Sendrecv(dx[i], {}=up, recvbuf=x[warmup + i + 1], {}=up)"
+EACH = "for m in range(1, batch + {}):"
 
 EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "ring_reduce_scatter": {
@@ -64,5 +76,28 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     # Chapter 9
     "tp_or_pp": {
         f"{QUICKER.format('<')}  ->  {QUICKER.format('<=')}": "they are never equally quick",
+    },
+    "first_wrong_action": {
+        f"{PROOF.format(0)}  ->  {PROOF.format(-1)}": "all rows have the same length",
+        f"{WHEN.format(0)}  ->  {WHEN.format(-1)}": "the same",
+    },
+    "partition": {
+        f"{CUTS.format('<')}  ->  {CUTS.format('<=')}": "an empty last stage is never quicker, and of equals the one "
+        "with fewer layers before wins",
+        f"{UPTO.format('N + 1')}  ->  {UPTO.format('N + 1 + 1')}": "nobody reads the sum after the last",
+        f"{UPTO.format('N + 1')}  ->  {UPTO.format('N + 2')}": "the same",
+    },
+    "split_backward": {
+        f"{ROOM.format(-1)}  ->  {ROOM.format(-2)}": "all have the same shape",
+        f"{ROOM.format(-1)}  ->  {ROOM.format('-0')}": "the same",
+        f"{ZEROS.format(-1)}  ->  {ZEROS.format(-2)}": "the same",
+        f"{ZEROS.format(-1)}  ->  {ZEROS.format('-0')}": "the same",
+    },
+    "blocking_both_ways": {
+        f"{DOWN.format('dest', 'source')}  ->  {DOWN.format('source', 'dest')}": "both are the same neighbour",
+        f"{UP.format('dest', 'source')}  ->  {UP.format('source', 'dest')}": "the same",
+    },
+    "choose_micro_batches": {
+        f"{EACH.format(1)}  ->  {EACH.format(2)}": "one more than there are samples does not divide them",
     },
 }

@@ -2,12 +2,18 @@
 
 import pytest
 
-from exercises.graders.ch09_pipelines import common, fill_in, predict
+from exercises.graders.ch09_pipelines import common, fill_in, predict, speed_up, write
 from exercises.grading.grade import draw
 from reference.pipeline.catalogue import make
+from reference.pipeline.interleaved import interleaved
 from reference.pipeline.messages import messages
-from reference.pipeline.simulate import UNIT, activations, simulate
-from reference.pipeline.versions import kept_versions
+from reference.pipeline.micro_batches import affine, choose
+from reference.pipeline.partition import Layer, partition
+from reference.pipeline.schedule import Schedule
+from reference.pipeline.schedules import gpipe, pipedream
+from reference.pipeline.simulate import UNIT, Times, activations, simulate
+from reference.pipeline.validate import InvalidSchedule, check_times
+from reference.pipeline.versions import kept_versions, versions
 from reference.pipeline.volume import boundary, contiguous, crossings, tensor_bytes
 from tests.exercises.test_graders import SEED
 
@@ -108,3 +114,71 @@ def test_messages_are_the_executors():
             for exchange, (receive, send) in zip(told, right, strict=True):
                 assert [message.peer for message in exchange.receives] == ([receive[1]] if receive else [])
                 assert [message.peer for message in exchange.sends] == ([send[1]] if send else [])
+
+
+def test_rounds_of_gpipe_cost_its_bubble_once_more():
+    assert write.rounds(5, 5) == common.written(gpipe(3, 5).orders[1])
+    took = {fits: common.timed([write.rounds(8, fits)] * 4).makespan for fits in (8, 4, 1)}
+    assert took == {8: 33, 4: 42, 1: 96} and times("1F1B", 4, 8).makespan == 33
+    assert activations(common.schedule([write.rounds(8, 4)] * 4)) == [4] * 4
+
+
+@pytest.mark.parametrize("p, m, v", [(2, 4, 2), (3, 9, 3), (4, 4, 2), (4, 8, 1), (1, 3, 2)])
+def test_interleaved_orders_are_the_references(p, m, v):
+    for rank, order in enumerate(interleaved(p, m, v, lead=2)):
+        assert write.looping(p, m, v, rank) == common.written(order, staged=True)
+
+
+def test_what_is_drawn_wrong_is_what_the_validator_finds():
+    compared = 0
+    for case in draw(write.first_wrong_action, "first_wrong_action", SEED):
+        rows = case.arguments[0][0]
+        found, words = write.wrong(rows), [[word for word in row if word] for row in rows]
+        if any(len(set(row)) < len(row) for row in words) or (found and found[1] == len(rows[0])):
+            continue  # done twice, or missing: no times are wrong
+        orders = tuple(tuple(common.action(word, r) for word in row) for r, row in enumerate(words))
+        starts = [[float(t) for t, word in enumerate(row) if word] for row in rows]
+        drawn = Times(Schedule("drawn", orders), starts, [[t + 1 for t in row] for row in starts])
+        compared += 1
+        try:
+            check_times(drawn)
+        except (InvalidSchedule, KeyError):  # too early, or never
+            assert found is not None
+        else:
+            assert found is None
+    assert compared > 10
+
+
+def test_the_best_cut_is_the_references():
+    for case in draw(write.partition, "partition", SEED):
+        seconds, p = case.arguments[0]
+        assert write.least(seconds, p) == partition([Layer(1.0 * each, 0.0) for each in seconds], p).seconds
+
+
+@pytest.mark.parametrize("p, m, stage", [(3, 6, 0), (3, 6, 1), (4, 8, 0), (4, 3, 0), (2, 5, 1)])
+def test_versions_of_a_stage_are_pipedreams(p, m, stage):
+    """With a gradient of 1 whatever the weights, they tell how many updates each forward pass has seen."""
+    seen, made = {}, pipedream(p, m)
+    order = common.written(made.orders[stage])
+
+    def forward(w, i):
+        seen[stage, i] = -w
+
+    w, most = write.trained(0, order, forward, lambda w, i, left: 1, 1)
+    assert seen == {place: version for place, version in versions(made).items() if place[0] == stage}
+    assert -w == m and most == kept_versions(made)[stage]
+
+
+def test_the_best_number_of_micro_batches_is_the_references():
+    for case in draw(speed_up.choose_micro_batches, "choose_micro_batches", SEED):
+        arguments = batch, p, fixed, slope, _, _, weights, kept, memory = case.arguments[0]
+        free = speed_up.best(arguments, link=lambda *_: True)
+        if free is not None:
+            choice = choose(batch, p, affine(fixed, slope), weights=weights, kept=kept, memory=memory)
+            assert (choice.m, choice.seconds) == (free, speed_up.step(free, *arguments))
+
+
+@pytest.mark.parametrize("p, m", [(1, 3), (2, 2), (3, 6), (4, 9)])
+def test_a_filled_bubble_is_zb_h1s(p, m):
+    made = make("ZB-H1", p, m)
+    assert simulate(made).makespan == 3 * m + p - 1 and max(activations(made)) == p

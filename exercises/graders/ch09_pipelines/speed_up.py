@@ -173,6 +173,7 @@ CHOICES = [  # batch, p, fixed, slope, alpha, beta, weights, kept, memory
     (16, 8, 50, 4, 30, 0, 40, 2, 80),
     (30, 2, 20, 2, 5, 5, 0, 1, 1000),
     (16, 3, 3, 5, 4, 1, 0, 1, 1000),
+    (12, 1, 5, 2, 3, 1, 0, 1, 20),
     (24, 3, 2, 3, 5, 9, 0, 1, 1000),  # messages too long for any m
     (12, 2, 5, 1, 0, 0, 50, 1, 40),  # no room for the weights
 ]

@@ -412,6 +412,7 @@ def drawings(rng):
         ("two wrong ones", [["F0", "F1", "B0", "", "", "B1"], ["F1", "F0", "", "B0", "B1", ""]]),
         ("two wrong ones in a column", [["F0", "B0", "", ""], ["", "B0", "F0", ""]]),
         ("one rank", [["F0", "B0", "F1", "B1"]]),
+        ("one rank, a pass missing", [["F0", "", ""]]),
         ("nothing drawn", [["", ""], ["", ""]]),
         ("naive, with time to spare", draw(naive(3, 2), backward=2)),
     ]
@@ -562,7 +563,8 @@ def layers(rng):
         ([1, *[10] * 9, 35], 4),
         ([5, 9, 1, 1, 9, 5, 2], 3),
         ([7, 7, 7], 3),
-        ([30, 1, 1, 1], 3),
+        ([30, 1, 1], 3),
+        ([6, 1, 5], 2),
         (blocks(6), 1),
         (blocks(11), 4),
         (blocks(24), 7),

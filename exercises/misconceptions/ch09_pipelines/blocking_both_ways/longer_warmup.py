@@ -9,7 +9,7 @@ EARNS = "The order was right. It is the way of sending"
 
 def blocking_both_ways(comm, x, forward, backward, m):
     p, r = comm.size, comm.rank
-    warmup = min(2 * (p - 1 - r), m)
+    warmup = min(p - r, m)
     order = [("F", i) for i in range(warmup)]
     for i in range(m - warmup):
         order += [("F", warmup + i), ("B", i)]

@@ -11,5 +11,5 @@ def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, mem
         b = batch // m
         forward = fixed + b * slope
         if batch % m == 0 and alpha + b * beta <= forward and weights + m * b * kept <= memory:
-            best = min(best or (math.inf, 0), ((m + p - 1) * forward, m))
+            best = min(best or (math.inf,), ((m + p - 1) * forward, m))
     return best and best[1]

@@ -13,8 +13,8 @@ def first_wrong_action(rows):
 
     def ready(r, word):
         if word[0] == "F":
-            return when.get((r - 1, word), math.inf) if r else -1
-        behind = when.get((r + 1, word), math.inf) if r + 1 < p else -1
+            return when.get((r - 1, word), math.inf) if r else -math.inf
+        behind = when.get((r + 1, word), math.inf) if r + 1 < p else -math.inf
         return max(behind, when.get((r, "F" + word[1:]), math.inf))
 
     wrong = [(column, r) for column, r, word in drawn if ready(r, word) >= column or when[r, word] < column]

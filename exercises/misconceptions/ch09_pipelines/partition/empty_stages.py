@@ -1,16 +1,17 @@
 """Stages may be empty."""
 
+import math
+
 EARNS = "A stage without layers does nothing"
 
 
 def partition(seconds, p):
-    N, upto = len(seconds), [0]
-    for each in seconds:
-        upto.append(upto[-1] + each)
-    best = {i: (upto[i], [i]) for i in range(N + 1)}
-    for _ in range(p - 1):
+    N = len(seconds)
+    upto = [sum(seconds[:i]) for i in range(N + 1)]
+    best = {0: (-math.inf, [])}
+    for _ in range(p):
         best = {
-            i: min((max(best[k][0], upto[i] - upto[k]), [*best[k][1], i - k]) for k in range(i + 1))
+            i: min((max(slowest, upto[i] - upto[k]), [*sizes, i - k]) for k, (slowest, sizes) in best.items() if k <= i)
             for i in range(N + 1)
         }
     return best[N][1]

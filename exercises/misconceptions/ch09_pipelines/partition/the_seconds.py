@@ -1,16 +1,17 @@
 """Returns the seconds of the slowest stage."""
 
+import math
+
 EARNS = "Return a list of p whole numbers"
 
 
 def partition(seconds, p):
-    N, upto = len(seconds), [0]
-    for each in seconds:
-        upto.append(upto[-1] + each)
-    best = {i: (upto[i], [i]) for i in range(1, N + 1)}
-    for r in range(2, p + 1):
+    N = len(seconds)
+    upto = [sum(seconds[:i]) for i in range(N + 1)]
+    best = {0: (-math.inf, [])}
+    for r in range(1, p + 1):
         best = {
-            i: min((max(best[k][0], upto[i] - upto[k]), [*best[k][1], i - k]) for k in range(r - 1, i))
+            i: min((max(slowest, upto[i] - upto[k]), [*sizes, i - k]) for k, (slowest, sizes) in best.items() if k < i)
             for i in range(r, N + 1)
         }
     return best[N][0]

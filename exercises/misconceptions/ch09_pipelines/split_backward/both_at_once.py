@@ -14,6 +14,6 @@ def split_backward(comm, weights, xs, dy, multiply):
         dz = dy * (y > 0)
         dy = multiply(comm, dz, W.T)
         gradients.append(multiply(comm, x.T, dz))
-    if comm.rank > 0:
+    if comm.rank:
         comm.Send(dy, dest=comm.rank - 1)
     return gradients[::-1]

@@ -13,7 +13,7 @@ def split_backward(comm, weights, xs, dy, multiply):
     for W, y in zip(reversed(weights), reversed(xs)):
         dzs.append(dy * (y > 0))
         dy = multiply(comm, dzs[-1], W.T)
-    if comm.rank > 0:
+    if comm.rank:
         comm.Send(dy, dest=comm.rank - 1)
     gradients, dy = [], given
     for W, x, y in zip(reversed(weights), reversed(xs[:-1]), reversed(xs)):

@@ -13,6 +13,6 @@ def split_backward(comm, weights, xs, dy, multiply):
     for W, y in zip(reversed(weights), reversed(xs)):
         dzs.append(dy * (y > 0))
         dy = multiply(comm, dzs[-1], W)
-    if comm.rank > 0:
+    if comm.rank:
         comm.Send(dy, dest=comm.rank - 1)
     return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]

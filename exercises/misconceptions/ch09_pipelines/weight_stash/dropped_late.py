@@ -4,7 +4,7 @@ EARNS = "It is dropped before, if nobody"
 
 
 def weight_stash(w, order, forward, backward, rate):
-    stash, version, most = {}, 0, 1
+    stash, version, most = {}, "the first", 1
     for action in order:
         i = int(action[1:])
         if action[0] == "F":
@@ -12,7 +12,7 @@ def weight_stash(w, order, forward, backward, rate):
         else:
             _, used, left = stash[i]
             w = w - rate * backward(used, i, left)
-            version += 1
-            most = max(most, len({number for number, _, _ in stash.values()} | {version}))
+            version = f"after {action}"
+            most = max(most, len({each for each, _, _ in stash.values()} | {version}))
             del stash[i]
     return w.copy(), most

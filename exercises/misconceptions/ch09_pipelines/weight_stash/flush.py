@@ -4,7 +4,7 @@ EARNS = "that is a flush"
 
 
 def weight_stash(w, order, forward, backward, rate):
-    stash, version, most, total = {}, 0, 1, 0.0
+    stash, version, most, total = {}, "the first", 1, 0.0
     for action in order:
         i = int(action[1:])
         if action[0] == "F":
@@ -12,6 +12,6 @@ def weight_stash(w, order, forward, backward, rate):
         else:
             _, used, left = stash.pop(i)
             total = total + rate * backward(used, i, left)
-            version += 1
-            most = max(most, len({number for number, _, _ in stash.values()} | {version}))
+            version = f"after {action}"
+            most = max(most, len({each for each, _, _ in stash.values()} | {version}))
     return w - total, most

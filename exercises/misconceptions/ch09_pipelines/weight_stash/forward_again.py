@@ -4,7 +4,7 @@ EARNS = "The forward pass is done again"
 
 
 def weight_stash(w, order, forward, backward, rate):
-    stash, version, most = {}, 0, 1
+    stash, version, most = {}, "the first", 1
     for action in order:
         i = int(action[1:])
         if action[0] == "F":
@@ -12,6 +12,6 @@ def weight_stash(w, order, forward, backward, rate):
         else:
             stash.pop(i)
             w = w - rate * backward(w, i, forward(w, i))
-            version += 1
-            most = max(most, len({number for number, _, _ in stash.values()} | {version}))
+            version = f"after {action}"
+            most = max(most, len({each for each, _, _ in stash.values()} | {version}))
     return w.copy(), most

@@ -4,7 +4,7 @@ EARNS = "Every version that ever was is counted"
 
 
 def weight_stash(w, order, forward, backward, rate):
-    stash, version, most = {}, 0, 1
+    stash, version, most = {}, "the first", 1
     for action in order:
         i = int(action[1:])
         if action[0] == "F":
@@ -12,6 +12,6 @@ def weight_stash(w, order, forward, backward, rate):
         else:
             _, used, left = stash.pop(i)
             w = w - rate * backward(used, i, left)
-            version += 1
-            most = version + 1
+            version = f"after {action}"
+            most += 1
     return w.copy(), most
