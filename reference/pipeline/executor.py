@@ -41,17 +41,19 @@ class Pipeline:
     """This rank's part of a pipeline.
 
         stages = cut(model, ends)
-        pipeline = Pipeline(comm, schedule, {s: stages[s] for s in schedule.chunks[comm.rank]})
+        pipeline = Pipeline(comm, schedule, stages)
         loss = pipeline.step(micro_batches)
 
     schedule     what every rank does; the same on all
-    stages       this rank's: number -> module, all on one device
+    stages       all stages, of which each rank takes its own; or this rank's only: number -> module. On one device
     loss         (output of the last stage, targets) -> the SUM of the loss over the targets that count
     recompute    the stages that keep their input only, and compute the rest again; the same on all ranks
     optimizer    makes an optimizer of a list of parameters: `lambda w: torch.optim.SGD(w, lr=0.1)`. Each stage gets one
                  of its own, which S calls. None: gradients are computed and nothing is updated
     seed         for dropout
     ahead        how many actions early receives are posted, 0 or more: how much memory waits for messages
+
+    Afterwards `pipeline.stages` are this rank's: number -> module.
 
     Collective. Raises ValueError on every rank for another number of ranks, for stages that are not the schedule's, and
     for a schedule that is not valid or not the same on all ranks.
@@ -61,15 +63,16 @@ class Pipeline:
         self,
         comm,
         schedule: Schedule,
-        stages: Mapping[int, nn.Module],
+        stages: Sequence[nn.Module] | Mapping[int, nn.Module],
         loss: Loss = cross_entropy_sum,
         recompute: Collection[int] = (),
         optimizer: Optimizers | None = None,
         seed: int = 0,
         ahead: int = 1,
     ):
-        _check(comm, schedule, stages, recompute, ahead)
-        self.comm, self.schedule, self.stages, self.order = comm, schedule, dict(stages), schedule.orders[comm.rank]
+        _check(comm, schedule, recompute, ahead)
+        self.comm, self.schedule, self.order = comm, schedule, schedule.orders[comm.rank]
+        self.stages = _own(comm, schedule, stages)
         self.shared = Shared(comm, self.stages, schedule.weights)
         self.optimizers = _one_each(self.stages, optimizer) if optimizer else {}
         flush, with_optimizers = schedule.weights == "flush", (self.stages, self.optimizers)
@@ -201,7 +204,7 @@ def _one_each(stages: Mapping[int, nn.Module], make: Optimizers) -> dict[int, to
     return optimizers
 
 
-def _check(comm, schedule: Schedule, stages: Mapping, recompute: Collection[int], ahead: int) -> None:
+def _check(comm, schedule: Schedule, recompute: Collection[int], ahead: int) -> None:
     """Raise ValueError on every rank if one of them has something that does not fit."""
     agree(comm, "the schedules", [schedule.name, schedule.weights, *(" ".join(map(str, order)) for order in schedule)])
     validate(schedule)
@@ -221,10 +224,17 @@ def _check(comm, schedule: Schedule, stages: Mapping, recompute: Collection[int]
             f"{schedule.stages} stages and {schedule.micro_batches} micro-batches need {tags} tags, and MPI promises "
             f"{mpi.TAG_LIMIT}: take fewer micro-batches a step"
         )
-    found = comm.allgather(sorted(stages))
-    if wrong := [rank for rank, chunks in enumerate(schedule.chunks) if found[rank] != chunks]:
-        rank = wrong[0]
-        raise ValueError(
-            f"rank {rank} has to be given the stages {schedule.chunks[rank]} of {schedule.name}, and got "
-            f"{found[rank]}: give each rank {{s: stages[s] for s in schedule.chunks[comm.rank]}}"
-        )
+
+
+def _own(comm, schedule: Schedule, stages: Sequence[nn.Module] | Mapping[int, nn.Module]) -> dict[int, nn.Module]:
+    """This rank's stages. Raises ValueError on every rank if one of them was given too few, or others."""
+    named = isinstance(stages, Mapping)
+    found = comm.allgather(sorted(stages) if named else len(stages))
+    for rank, (given, chunks) in enumerate(zip(found, schedule.chunks)):
+        if given not in (chunks, schedule.stages):
+            got = f"{given} stages" if isinstance(given, int) else given
+            raise ValueError(
+                f"rank {rank} has to be given the stages {chunks} of {schedule.name}, and got {got}: give each rank "
+                f"all {schedule.stages}, or {{s: stages[s] for s in schedule.chunks[comm.rank]}}"
+            )
+    return {s: stages[s] for s in schedule.chunks[comm.rank]}

@@ -331,6 +331,24 @@ def refused(match, ranks, schedule=None, stages=None, data=None, error=ValueErro
 def test_another_number_of_ranks():
     told = "1F1B is made for 3 ranks, and 2 are running: start with mpirun -n 3, or make the schedule for 2"
     refused(told, 2, one_f_one_b(3, 2), lambda comm, chain: {})
+    told = "1F1B is made for 2 ranks, and 3 are running: start with mpirun -n 2, or make the schedule for 3"
+    refused(told, 3, one_f_one_b(2, 2), lambda comm, chain: chain)  # of which rank 2 has none to pick
+
+
+def test_each_rank_picks_its_own_of_all_stages():
+    """The same bits as from this rank's stages by number; a stage that lives twice is picked twice."""
+
+    def program(comm, own):
+        schedule = make("DualPipe", 2, 4)
+        stages = cut(mlp(), evenly(mlp(), schedule.stages))
+        pipeline = Pipeline(comm, schedule, {s: stages[s] for s in schedule.chunks[comm.rank]} if own else stages)
+        loss = pipeline.step(micro_batches(DIGITS, 4))
+        return loss, [(s, p.grad) for s, stage in pipeline.stages.items() for p in stage.parameters()]
+
+    by_number, picked = (launch(program, 2, own).results for own in (True, False))
+    for (loss, mine), (other, others) in zip(by_number, picked):
+        assert loss == other and {s for s, _ in mine} == {0, 1}
+        assert all(s == t and torch.equal(a, b) for (s, a), (t, b) in zip(mine, others, strict=True))
 
 
 def test_schedules_that_differ():
@@ -344,8 +362,10 @@ def test_a_schedule_that_nobody_can_carry_out():
 
 
 def test_stages_that_are_not_the_schedules():
-    told = "rank 1 has to be given the stages [1] of 1F1B, and got [0, 1]: give each rank {s: stages[s] for s in"
+    told = "rank 1 has to be given the stages [1] of 1F1B, and got [0, 1]: give each rank all 3, or {s: stages[s] for s"
     refused(told, 3, stages=lambda comm, chain: {s: chain[s] for s in ({comm.rank, comm.rank % 2, comm.rank // 2})})
+    told = "rank 0 has to be given the stages [0] of 1F1B, and got 2 stages: give each rank all 3, or"
+    refused(told, 3, stages=lambda comm, chain: chain[:2])
 
 
 def test_options_that_cannot_be():
