@@ -35,17 +35,36 @@ Queue = deque[Callable[[], None]]
 
 @contextmanager
 def deferred(module: nn.Module, queue: Queue) -> Iterator[None]:
-    """A backward pass of what is computed inside puts the gradients for the weights into the queue."""
+    """A backward pass of what is computed inside puts the gradients for the weights into the queue.
+
+    Each layer that is split must take one tensor, alone or as `input`, and give one. Raises TypeError where one does
+    not (recurrent layers, Bilinear).
+    """
     leaves = [leaf for leaf in module.modules() if not leaf._modules and any(w.dim() > 1 for w in _trained(leaf))]
     wanted = torch.empty(0, requires_grad=True)  # an input that makes autograd ask for a backward pass, even of tokens
     for leaf in leaves:
         run = partial(_Linear.apply, leaf) if type(leaf) is nn.Linear else partial(_Layer.apply, leaf, leaf.forward)
-        leaf.forward = partial(run, queue, wanted)
+        leaf.forward = partial(_call, leaf, partial(run, queue, wanted))
     try:
         yield
     finally:
         for leaf in leaves:
             del leaf.forward  # the one of its class shows again
+
+
+def _call(leaf: nn.Module, run: Callable[[Tensor], Tensor], *given, **named) -> Tensor:
+    """What the layer makes of the one tensor that it is given."""
+    tensors = (*given, *named.values())
+    if len(tensors) != 1 or not isinstance(tensors[0], Tensor) or named.keys() - {"input"}:
+        raise TypeError(_whole(leaf, "is given something else than one tensor"))
+    return run(*tensors)
+
+
+def _whole(leaf: nn.Module, why: str) -> str:
+    return (
+        f"the backward pass of {type(leaf).__name__} cannot be in two parts, for it {why}: take a schedule with B "
+        f"instead of I and W"
+    )
 
 
 def backward_for_weights(queue: Queue) -> None:
@@ -66,26 +85,32 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, leaf: nn.Linear, queue: Queue, wanted: Tensor, x: Tensor) -> Tensor:
-        W, b = leaf.weight, leaf.bias
-        ctx.layer = queue, x.detach(), W, b
-        return F.linear(x, W, b)
+        ctx.save_for_backward(x, leaf.weight)  # autograd sees to it that both are still the same when it comes back
+        ctx.rest = leaf.bias, queue
+        return F.linear(x, leaf.weight, leaf.bias)
 
     @staticmethod
     def backward(ctx, dy: Tensor):
-        queue, x, W, b = ctx.layer
-        queue.append(partial(_weights_of_linear, x, dy, W, b))
-        return None, None, None, dy @ W if ctx.needs_input_grad[3] else None
+        (x, W), (b, queue) = ctx.saved_tensors, ctx.rest
+        queue.append(partial(_weights_of_linear, x.detach(), dy, W, b))
+        return None, None, None, dy @ W.to(dy.dtype) if ctx.needs_input_grad[3] else None
 
 
 def _weights_of_linear(x: Tensor, dy: Tensor, W: Tensor, b: Tensor | None) -> None:
     """dW = dy^T x, summed over all that is not a feature, and db = the sum of dy; added to .grad."""
-    x, dy = x.flatten(0, -2), dy.flatten(0, -2)
-    if W.requires_grad and W.grad is not None and not W._post_accumulate_grad_hooks:  # product and sum in one
-        torch.addmm(W.grad, dy.T, x, out=W.grad)
+    x, dy = x.reshape(-1, x.shape[-1]).to(dy.dtype), dy.reshape(-1, dy.shape[-1])
+    if W.requires_grad and _plain(W, dy.dtype):
+        torch.addmm(W.grad, dy.T, x, out=W.grad)  # product and sum in one
     elif W.requires_grad:
         torch.autograd.backward(W, dy.T @ x)
     if b is not None and b.requires_grad:
         torch.autograd.backward(b, dy.sum(0))
+
+
+def _plain(W: Tensor, dtype: torch.dtype) -> bool:
+    """Whether W has a .grad of that type already, and no hook is to see what is added to it."""
+    hooks = W._backward_hooks or W._post_accumulate_grad_hooks
+    return W.is_leaf and W.grad is not None and W.grad.dtype == dtype and not hooks
 
 
 # Any other layer ----------------------------------------------------------------------------------------------------
@@ -99,6 +124,8 @@ class _Layer(torch.autograd.Function):
         with torch.enable_grad():
             inner = x.detach().requires_grad_(x.requires_grad)
             y = forward(inner)
+        if not isinstance(y, Tensor):
+            raise TypeError(_whole(leaf, f"gives a {type(y).__name__} and not one tensor"))
         ctx.layer = inner if x.requires_grad else None, get_gradient_edge(y), queue, _trained(leaf)
         return y.detach()
 

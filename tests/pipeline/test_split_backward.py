@@ -1,6 +1,7 @@
 """The backward pass in two parts: the same gradients, half of the products each, and what is kept between them."""
 
 from collections import deque
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -43,6 +44,7 @@ def models():
     yield "tokens, a layer used twice", Table(), torch.arange(4)
     yield "tied gpt", GPT(TINY), text(8).x[:2]
     yield "batch norm", nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Tanh()), torch.rand(5, 4)
+    yield "one vector", MLP((4, 4, 4)), torch.rand(4, requires_grad=True)
     yield "convolution", nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten()), torch.rand(2, 1, 5, 5, requires_grad=True)
 
 
@@ -72,6 +74,70 @@ def test_the_first_part_leaves_the_weights_alone():
     assert seen == [None] * 4 and all(p.grad is not None for p in model.parameters())
 
 
+@pytest.mark.parametrize("what", ["input", "weight"])
+def test_what_has_been_changed_since_is_noticed(what):
+    """As in an ordinary backward pass: gradients of other numbers than those of the forward pass are none."""
+    model, queue = nn.Linear(4, 4), deque()
+    x = torch.rand(2, 4, requires_grad=True).clone()
+    with deferred(model, queue):
+        y = model(x).sum()
+    with torch.no_grad():
+        (x if what == "input" else model.weight).mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+class Named(nn.Module):
+    """Its layer is given `input` by name."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(input=x)
+
+
+def test_a_layer_is_given_its_input_by_name():
+    for layer in (nn.Linear(4, 4), nn.Conv1d(4, 4, 1)):
+        x = torch.rand(4, 4)
+        layer(x).sum().backward()
+        expected, layer.weight.grad = layer.weight.grad, None
+        in_two_parts(Named(layer), x)
+        torch.testing.assert_close(layer.weight.grad, expected)
+
+
+@pytest.mark.parametrize(
+    "layer, inputs", [(nn.GRU(4, 4), 1), (nn.Bilinear(4, 4, 4), 2)], ids=["gives more", "takes more"]
+)
+def test_what_cannot_be_split_says_so(layer, inputs):
+    name = type(layer).__name__
+    with deferred(layer, deque()), pytest.raises(TypeError, match=f"backward pass of {name} cannot be in two parts"):
+        layer(*[torch.rand(3, 4)] * inputs)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_in_mixed_precision(times):
+    """Under autocast products are in 16 bits, and gradients as torch rounds them, in the weights' 32."""
+    model, x = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)), torch.rand(5, 8, requires_grad=True)
+
+    def gradients(backward):
+        model.zero_grad()
+        x.grad = None
+        for _ in range(times):
+            queue = deque()
+            with torch.autocast("cpu", torch.bfloat16), backward(queue):
+                y = model(x).float().sum()
+            y.backward()
+            backward_for_weights(queue)
+        return [x.grad, *(weight.grad for weight in model.parameters())]
+
+    expected, found = gradients(lambda queue: nullcontext()), gradients(lambda queue: deferred(model, queue))
+    for ours, right in zip(found, expected):
+        assert ours.dtype == torch.float32
+        torch.testing.assert_close(ours, right, rtol=0.01, atol=0.01)
+
+
 def test_hooks_of_parameters_are_called():
     """Once a layer, when its gradient is there: data parallelism and the meter live on them."""
     model, seen = MLP((64, 8, 10)), []
@@ -79,6 +145,14 @@ def test_hooks_of_parameters_are_called():
         parameter.register_post_accumulate_grad_hook(lambda p, name=name: seen.append((name, p.grad is not None)))
     in_two_parts(model, digits().x[:3].requires_grad_(), lambda: seen.append("W"))
     assert seen == ["W", *((name, True) for name in ("2.weight", "2.bias", "0.weight", "0.bias"))]
+
+
+def test_hooks_of_gradients_are_called_each_time():
+    model, seen = nn.Linear(4, 4), []
+    model.weight.register_hook(lambda gradient: seen.append(gradient.shape))
+    for _ in range(2):
+        in_two_parts(model, torch.rand(3, 4))
+    assert seen == [(4, 4), (4, 4)]
 
 
 def test_without_the_queue_a_module_is_as_before():
