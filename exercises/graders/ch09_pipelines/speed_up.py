@@ -130,7 +130,7 @@ def right_choice(case, answer):
     """The best m; if it is another one, what is wrong with that."""
     (arguments,), (got,) = case.arguments, answer.results
     want = best(arguments)
-    if got == want and type(got) in (int, type(None)):
+    if type(got) in (int, type(None)) and got == want:
         return None
     if isinstance(got, float) and got == want:
         return Finding(f"it returned {got!r}.", "A number of micro-batches is a whole number: // in place of /.")
@@ -180,9 +180,12 @@ CHOICES = [  # batch, p, fixed, slope, alpha, beta, weights, kept, memory
 
 
 def choices(rng):
-    """Cases of choose_micro_batches: fixed ones in other units of time and memory, so that the numbers are new."""
+    """Cases of choose_micro_batches: fixed ones in other units of time and memory, and some that are drawn."""
     names = "batch p fixed slope alpha beta weights kept memory".split()
-    for batch, p, *numbers in CHOICES:
+    drawn = [
+        rng.integers([90, 2, 5, 1, 0, 0, 0, 1, 300], [900, 9, 50, 9, 30, 5, 100, 5, 900]).tolist() for _ in range(3)
+    ]
+    for batch, p, *numbers in [*CHOICES, *drawn]:
         units = [int(rng.integers(2, 9))] * 4 + [int(rng.integers(2, 9))] * 3
         arguments = (batch, p, *(number * unit for number, unit in zip(numbers, units)))
         yield Case(", ".join(f"{name} = {value}" for name, value in zip(names, arguments)), (arguments,))

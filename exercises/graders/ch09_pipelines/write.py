@@ -247,7 +247,8 @@ def right_loops(case, answer):
         "First write the list of all forward passes of the rank, and that of all backward passes, each in its order. "
         "Are these right? Then only the warm-up decides how they are mixed."
     )
-    seen = f"rank {rank} of {p} does {shown(orders[rank])}\n{consequence(orders, right, 'rank', 'the interleaved one')}"
+    follows = consequence(orders, right, "rank", "the interleaved schedule")
+    seen = f"rank {rank} of {p} does {shown(orders[rank])}\n{follows}"
     return Finding(seen, next(hints, otherwise))
 
 
@@ -714,7 +715,7 @@ def same_arrays(one, other):
 
 def each_product_once(case, answer):
     """Two products a layer, and those for inputs first."""
-    for r, mine in enumerate(answer.arguments):
+    for r, mine in reversed(list(enumerate(answer.arguments))):
         log, L = mine[3].text.replace("multiply", ""), len(case.arguments[r][0])
         if len(log) > 2 * L:
             return Finding(
