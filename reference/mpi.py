@@ -4,7 +4,7 @@ Why a door. A distributed function takes `comm` as its first argument and calls 
 unchanged on real ranks (`mpirun`) and on the virtual cluster (`reference.worlds`). Two things would break that:
 mpi4py's class-level calls (`MPI.Request.Waitall`) accept real requests only, and importing `mpi4py.MPI` starts MPI.
 So this module re-exports constants, operations and types, does not start MPI until `world()` is called, and offers
-the few functions that have to look at the object they are given: `waitall`, `waitany`, `wtime`, `compute`, `charge`,
+the few functions that have to look at the object they are given: `wait`, `waitall`, `waitany`, `wtime`, `compute`, `charge`,
 `sleep`, `win_allocate`, `win_allocate_shared`.
 
 `API` is the whole subset of MPI that the course uses. It is kept small enough that an adapter over
@@ -121,6 +121,21 @@ def waitany(requests: Sequence, status: Status | None = None) -> int:
     return (
         poll_any(requests, status) if type(requests[0]) is MPI.Request else type(requests[0]).Waitany(requests, status)
     )
+
+
+def wait(request) -> None:
+    """Wait for one request that may take long, and leave the core to others meanwhile.
+
+    MPICH's own Wait looks again and again without a pause. Where ranks share cores, one that waits for its neighbour's
+    passes would take the core from it. So a real request is looked at a few times, and then every 50 microseconds.
+    """
+    if type(request) is not MPI.Request:
+        request.Wait()
+        return
+    looks = 0
+    while not request.Test():
+        time.sleep(0 if looks < 20 else 50e-6)
+        looks += 1
 
 
 def poll_any(requests: Sequence[MPI.Request], status: Status | None = None) -> int:

@@ -49,7 +49,7 @@ class Mail:
         for message in self.exchanges[place].receives:
             if message in self._coming:
                 x, request = self._coming.pop(message)
-                request.Wait()
+                mpi.wait(request)
                 self.here[message[:3]] = x
 
     def hand_on(self, place: int, result: Tensor) -> None:
@@ -65,8 +65,9 @@ class Mail:
 
     def finish(self) -> None:
         """Wait until everything has been sent."""
-        mpi.waitall([request for request, _ in self._sent])
-        self._sent.clear()
+        while self._sent:
+            mpi.wait(self._sent[0][0])
+            self._sent.popleft()
 
     def _post(self, place: int) -> None:
         """Post the receives of all actions up to this place."""
