@@ -216,7 +216,7 @@ def messages_of(orders, rank):
     return table
 
 
-# Level 3: write -------------------------------------------------------------------------------------------------------
+# Level 3: write ----------------------------------------------------------------------------------------------------
 
 
 def gpipe_order(m, fits):
@@ -338,7 +338,7 @@ def weight_stash(w, order, forward, backward, rate):
     raise NotImplementedError
 
 
-# Level 4: repair ------------------------------------------------------------------------------------------------------
+# Level 4: repair ---------------------------------------------------------------------------------------------------
 
 
 def blocking_both_ways(comm, x, forward, backward, m):
@@ -402,7 +402,7 @@ def mean_over_micro_batches(gradient, X, y, m):
     return total
 
 
-# Level 5: speed up ----------------------------------------------------------------------------------------------------
+# Level 5: speed up -------------------------------------------------------------------------------------------------
 
 
 def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):

@@ -164,7 +164,7 @@ def messages_of(orders, rank):
     return table
 
 
-# Level 3: write -------------------------------------------------------------------------------------------------------
+# Level 3: write ----------------------------------------------------------------------------------------------------
 
 
 def gpipe_order(m, fits):
@@ -211,9 +211,9 @@ def first_wrong_action(rows):
 
     This proves a drawing, and it does so without a rule for any schedule: whatever a schedule is called, these needs
     are all there are. What is drawn in many a lecture has rank 0 go backward when the gradient is still two ranks away;
-    it shows four columns fewer than are needed with four ranks, and with them most of the bubble. A validator names the
-    place, because "invalid" is no help. Follow-up: if only the orders are given and not the columns, what does a wrong
-    one look like? (Ranks that wait for each other in a circle.)
+    with four ranks and four micro-batches it has 11 columns where 14 are needed, and half of the bubble. A validator
+    names the place, because "invalid" is no help. Follow-up: if only the orders are given and not the columns, what
+    does a wrong one look like? (Ranks that wait for each other in a circle.)
     """
     p, columns, done, micro = len(rows), len(rows[0]), set(), set()
     for column in range(columns):
@@ -231,7 +231,8 @@ def first_wrong_action(rows):
 def partition(seconds, p):
     """Where is the last cut? If the layers from k on are the last stage, the first k are cut into one stage fewer, as
     well as possible: that is the same question, smaller. There are N p of them, each with N answers to compare: O(N^2
-    P), as prefix sums give any stage's seconds at once. Going back through the best k gives the cut.
+    P), as prefix sums give any stage's seconds at once. The sizes are carried along; one could also note each best k
+    and go back through them.
 
     Max and not sum: all stages work at once, and the slowest sets the pace. With a sum every cut of equal ranks costs
     the same, namely everything, and the programme returns whatever it has tried first. Equal numbers of layers fail on
@@ -294,7 +295,7 @@ def weight_stash(w, order, forward, backward, rate):
     return w.copy(), most
 
 
-# Level 4: repair ------------------------------------------------------------------------------------------------------
+# Level 4: repair ---------------------------------------------------------------------------------------------------
 
 
 def blocking_both_ways(comm, x, forward, backward, m):
@@ -353,7 +354,7 @@ def mean_over_micro_batches(gradient, X, y, m):
     return total
 
 
-# Level 5: speed up ----------------------------------------------------------------------------------------------------
+# Level 5: speed up -------------------------------------------------------------------------------------------------
 
 
 def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):

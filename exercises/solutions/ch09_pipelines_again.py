@@ -119,7 +119,7 @@ def messages_of(orders, rank):
     return [(receives.get(action), sends.get(action)) for action in orders[rank]]
 
 
-# Level 3: write -------------------------------------------------------------------------------------------------------
+# Level 3: write ----------------------------------------------------------------------------------------------------
 
 
 def gpipe_order(m, fits):
@@ -238,7 +238,7 @@ def weight_stash(w, order, forward, backward, rate):
     return versions[-1], most
 
 
-# Level 4: repair ------------------------------------------------------------------------------------------------------
+# Level 4: repair ---------------------------------------------------------------------------------------------------
 
 
 def blocking_both_ways(comm, x, forward, backward, m):
@@ -286,7 +286,7 @@ def mean_over_micro_batches(gradient, X, y, m):
     return sum(sums) / sum(counts)
 
 
-# Level 5: speed up ----------------------------------------------------------------------------------------------------
+# Level 5: speed up -------------------------------------------------------------------------------------------------
 
 
 def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, memory):
