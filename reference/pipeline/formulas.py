@@ -18,8 +18,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from . import bubbles
-from .bubbles import Seconds, only
-from .interleaved import groups
+from .bubbles import Outside, Seconds, only
+from .catalogue import SCHEDULES
+from .interleaved import groups, interleaved_refuses
 from .schedule import check_sizes
 from .simulate import UNIT, Costs
 
@@ -86,11 +87,16 @@ FORMS: dict[str, Form] = {
     "breadth first": Form(bubbles.breadth_first, "(p-1)(F+B)/v", _flat(lambda p, m: m), _loops),
     "PipeDream": Form(bubbles.updated, "(p-1)(F+B), once in an endless stream", _falling),
     "2BW": Form(bubbles.updated, "(p-1)(F+B), once in an endless stream", _falling),
-    "ZB-H1": Form(bubbles.zb_h1, "(p-1)(F+I-W)", _flat(min), span=bubbles.zb_h1_span),
-    "ZB-H2": Form(bubbles.zb_h2, "(p-1)(F+I-2W)", _flat(lambda p, m: min(m, 2 * p - 1)), span=bubbles.zb_h2_span),
+    "ZB-H1": Form(bubbles.zb_h1, "(p-1)(F+I-W) for W<=F,I", _flat(min), span=bubbles.zb_h1_span),
+    "ZB-H2": Form(
+        bubbles.zb_h2,
+        "(p-1)F; (p-1)(F+I-2W) by span; W<=F, 2W<=F+I, I<=2W",
+        _flat(lambda p, m: min(m, 2 * p - 1)),
+        span=bubbles.zb_h2_span,
+    ),
     "ZB-V": Form(bubbles.zb_v, "(p-1)F/2; 0 by span; F=I=W", _v_shaped(lambda p: p, 1), _turns, bubbles.zb_v_span),
-    "V-Half": Form(bubbles.v_half, "half of 1F1B's", _v_shaped(lambda p: p // 2 + 1, 2), _turns),
-    "V-Min": Form(bubbles.v_min, "2/3 of 1F1B's", _v_min, _turns),
+    "V-Half": Form(bubbles.v_half, "half of 1F1B's; F/2 less if p is odd", _v_shaped(lambda p: p // 2 + 1, 2), _turns),
+    "V-Min": Form(bubbles.v_min, "2/3 of 1F1B's, less F/2", _v_min, _turns),
     "DualPipe": Form(bubbles.dual_pipe, "(p/2-1)(FB+B-3W) for F=I", _flat(lambda p, m: p + 1), copies=2),
     "DualPipeV": Form(bubbles.dual_pipe_v, "(p-1)(FB+B-3W)/2 for F=I", _flat(lambda p, m: p + 0.5), _turns),
 }
@@ -103,20 +109,34 @@ def form(name: str) -> Form:
     return FORMS[name]
 
 
+def existing(name: str, p: int, m: int, v: int = 1, **options: int | None) -> Form:
+    """The closed forms of a schedule that there is. Raises Outside, as they do, where there is none of these sizes."""
+    found, entry, why = form(name), SCHEDULES[name], ""
+    check_sizes(p, m, v)
+    if name == "interleaved 1F1B":
+        why = interleaved_refuses(p, **options)
+    elif options:
+        why = f"{', '.join(options)} can be chosen for interleaved 1F1B only"
+    if entry.chunks is not None and v not in (1, entry.chunks):
+        why = f"a rank has {entry.chunks} stage(s) and not {v}: leave v out"
+    if why := entry.refuses(p, m) or why:
+        raise Outside(f"{name} for p = {p}, m = {m}: {why}")
+    return found
+
+
 def idle(name: str, p: int, m: int, v: int = 1, costs: Costs = UNIT, **options: int) -> float:
     """Seconds of a step in which each rank is idle. costs: those of a rank's share; a stage's are costs.chunked(v).
 
-    options: lead, group of interleaved 1F1B. Raises Outside where the closed form is not exact.
+    options: lead, group of interleaved 1F1B. Raises Outside where the closed form is not exact, or there is no such
+    schedule.
     """
-    check_sizes(p, m, v)
-    return form(name).idle(p, m, v, seconds(p, costs), **options)
+    return existing(name, p, m, v, **options).idle(p, m, v, seconds(p, costs), **options)
 
 
 def idle_in_span(name: str, p: int, m: int, v: int = 1, costs: Costs = UNIT) -> float:
     """The same from a rank's own first start to its own last end, for the rank where that is longest (zero-bubble
     papers divide by it): steps in a row overlap, and only this is lost. Raises Outside as `idle` does."""
-    check_sizes(p, m, v)
-    found = form(name)
+    found = existing(name, p, m, v)
     return (found.span or found.idle)(p, m, v, seconds(p, costs))
 
 
@@ -129,13 +149,19 @@ def bubble(name: str, p: int, m: int, v: int = 1, costs: Costs = UNIT, **options
 
 
 def peaks(name: str, p: int, m: int, v: int = 1, **options: int) -> list[float]:
-    """Of each rank the most activations that it keeps, in units of what a micro-batch leaves in a rank's share."""
-    check_sizes(p, m, v)
-    return form(name).peaks(p, m, v, **options)
+    """Of each rank the most activations that it keeps, in units of what a micro-batch leaves in a rank's share.
+
+    Raises Outside as `idle` does.
+    """
+    return existing(name, p, m, v, **options).peaks(p, m, v, **options)
 
 
 def versions(name: str, p: int, m: int) -> list[int]:
-    """Of each rank the most versions of its weights that it keeps. 2BW: with batches of p."""
+    """Of each rank the most versions of its weights that it keeps. 2BW: with batches of p.
+
+    Raises Outside as `idle` does.
+    """
+    existing(name, p, m)
     if name not in ("PipeDream", "2BW"):
         return [1] * p
     only(m > 2 * p, "m > 2p")
@@ -143,8 +169,11 @@ def versions(name: str, p: int, m: int) -> list[int]:
 
 
 def boundaries(name: str, p: int, v: int = 1) -> int:
-    """Cuts between stages on different ranks: one activation and one gradient each for every micro-batch."""
-    return form(name).cuts(p, v)
+    """Cuts between stages on different ranks: one activation and one gradient each for every micro-batch.
+
+    Raises Outside as `idle` does.
+    """
+    return existing(name, p, 2 * p, v).cuts(p, v)  # of this m there are all schedules that there are with p ranks
 
 
 def efficiency(p: int, m: int, v: int = 1) -> float:

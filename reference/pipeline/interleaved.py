@@ -41,12 +41,18 @@ def interleaved(p: int, m: int, v: int = 2, lead: int | None = None, group: int 
     """
     check_sizes(p, m, v)
     lead = (2 if v > 1 else 1) if lead is None else lead
-    least = p if group is None else group
-    if lead not in (1, 2) or least < p:
-        raise ValueError(f"lead = {lead} must be 1 or 2, and group = {least} at least p = {p}")
-    rounds = groups(m, least)
+    if why := interleaved_refuses(p, lead, group):
+        raise ValueError(why)
+    rounds = groups(m, p if group is None else group)
     warmup = [(v - 1) * len(rounds[0]) + lead * (p - r - 1) for r in range(p)]
     return flushed("interleaved 1F1B", [_order(p, r, v, rounds, warmup[r]) for r in range(p)])
+
+
+def interleaved_refuses(p: int, lead: int | None = None, group: int | None = None) -> str:
+    """Why there is no interleaved schedule with these; "" if there is one."""
+    if lead not in (None, 1, 2):
+        return f"lead = {lead} must be 1 or 2"
+    return f"group = {group} must be at least p = {p}" if group is not None and group < p else ""
 
 
 def depth_first(p: int, m: int, v: int = 2) -> Schedule:

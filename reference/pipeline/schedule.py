@@ -12,8 +12,9 @@ Written   "2F0" is the forward pass of stage 2 for micro-batch 0.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -180,10 +181,14 @@ def repeat(schedule: Schedule, steps: int) -> Schedule:
 def check_sizes(p: int, m: int, v: int = 1) -> None:
     """Raise ValueError unless there are at least one rank, one micro-batch and one chunk, whole numbers all."""
     for name, value in (("p (ranks)", p), ("m (micro-batches)", m), ("v (chunks a rank)", v)):
-        if value != int(value) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
+        check_count(name, value)
 
 
-def of_stage(order: Sequence[Action], stage: int) -> list[Action]:
-    """The actions of one stage, in their order."""
-    return [action for action in order if action.stage == stage]
+def check_count(name: str, value: int) -> None:
+    """Raise ValueError unless `value` is a whole number of at least 1: 2, and not 2.0."""
+    try:
+        enough = operator.index(value) >= 1
+    except TypeError:
+        enough = False
+    if not enough:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")

@@ -177,6 +177,39 @@ def test_four_micro_batches_a_rank():
         fewest_micro_batches(4, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("setting", "options", "why"),
+    [
+        (("DualPipe", 3, 8), {}, "both must be even"),
+        (("DualPipe", 4, 4), {}, "at least 2p = 8"),
+        (("DualPipeV", 4, 2), {}, "at least 2p = 8"),
+        (("depth first", 4, 5, 2), {}, "multiple of p"),
+        (("depth first", 4, 8, 2), {"lead": 1}, "lead can be chosen for interleaved 1F1B only"),
+        (("interleaved 1F1B", 4, 8, 2), {"lead": 3}, "lead = 3 must be 1 or 2"),
+        (("interleaved 1F1B", 4, 8, 2), {"group": 2}, "group = 2 must be at least p = 4"),
+        (("1F1B", 4, 8, 3), {}, r"a rank has 1 stage\(s\) and not 3"),
+        (("ZB-V", 4, 8, 3), {}, r"a rank has 2 stage\(s\) and not 3"),
+    ],
+)
+def test_what_does_not_exist_has_no_form_either(setting, options, why):
+    for function in (idle, bubble, peaks):
+        with pytest.raises(Outside, match=why):
+            function(*setting, **options)
+    if not options:
+        with pytest.raises(Outside, match=why):
+            idle_in_span(*setting)
+
+
+def test_neither_has_it_messages_or_versions():
+    for name, p, v in (("1F1B", 4, 2), ("DualPipe", 3, 1)):
+        with pytest.raises(Outside, match=f"{name} for p = {p}"):
+            boundaries(name, p, v)
+    with pytest.raises(Outside, match="multiple of p"):
+        versions("depth first", 4, 5)
+    with pytest.raises(ValueError, match="no closed forms for 'gpipe'"):
+        versions("gpipe", 4, 8)
+
+
 def test_what_has_no_form():
     with pytest.raises(ValueError, match="no closed forms for 'ZB-3p', but for naive, GPipe"):
         idle("ZB-3p", 4, 8)

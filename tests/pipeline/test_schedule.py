@@ -1,8 +1,10 @@
 """Schedules as data: what actions need, where they are, how orders are written, completed and repeated."""
 
+from math import inf
+
 import pytest
 
-from reference.pipeline.schedule import Action, Schedule, check_sizes, flushed, needs, of_stage, parse, repeat, turns
+from reference.pipeline.schedule import Action, Schedule, check_sizes, flushed, needs, parse, repeat, turns
 from reference.pipeline.schedules import gpipe, one_f_one_b, pipedream
 
 TWO = [parse("0F0 0F1 0B0 0B1"), parse("1F0 1B0 1F1 1I1 1W1")]
@@ -44,7 +46,6 @@ def test_what_a_schedule_knows_of_itself():
     assert schedule.home == {(0, 0): 0, (1, 0): 1, (2, 0): 1, (3, 0): 0}
     assert [schedule.places[action] for action in parse("3B0 1F0 0S0")] == [(0, 2), (1, 0), (0, 4)]
     assert words(schedule.orders[0]) == "0F0 3F0 3B0 0B0 0S0 3S0"
-    assert words(of_stage(schedule.orders[0], 3)) == "3F0 3B0 3S0"
     empty = Schedule("nothing", ())
     assert (empty.ranks, empty.stages, empty.micro_batches, empty.chunks) == (0, 0, 0, [])
 
@@ -78,7 +79,9 @@ def test_repeated_steps_have_new_micro_batches_and_keep_their_pairs():
     assert repeat(step, 1) == step and repeat(one_f_one_b(2, 3), 4).micro_batches == 12
 
 
-@pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (2, -3), (2.5, 4), (2, 4, 0)])
+@pytest.mark.parametrize(
+    "sizes", [(0, 1), (1, 0), (2, -3), (2.5, 4), (2, 4, 0), (4, 2.0), (4, None), (inf, 4), ("4", 4)]
+)
 def test_sizes_are_whole_numbers_from_one_on(sizes):
     with pytest.raises(ValueError, match="at least 1, got"):
         check_sizes(*sizes)
