@@ -11,13 +11,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
-from .schedule import Action, Schedule, flushed, turns
+from .schedule import Action, Schedule, flushed, needs, turns
 from .simulate import UNIT, Costs
 
 Pass = tuple[str, int]
 """A kind and a stage; of which micro-batch, its place among the same passes of an order tells."""
+
+
+class NoRoom(ValueError):
+    """A rank would have to keep more than it has room for."""
+
+
+class Circle(ValueError):
+    """Ranks wait for each other for good, or for what nobody does."""
 
 
 def in_gaps(
@@ -33,12 +41,18 @@ def in_gaps(
 
     limit   activations that a rank has room for, as `activations` counts them, with `kept`
     slack   by what part of a W the next pass may be held up for it
-    Raises ValueError if there is not enough room for these orders, or they wait for each other.
+    Raises NoRoom if there is not enough for these orders, Circle if they wait for each other.
     """
     plan = Schedule(name, tuple(tuple(numbered(order, m)) for order in orders))
     done: dict[Action, tuple[float, int]] = {}  # when, and on which rank
     filled, late = [[] for _ in orders], [deque() for _ in orders]
     clock, live = [0.0] * len(orders), [0.0] * len(orders)
+    change = {"F": 1.0, "I": kept - 1, "W": -kept}
+
+    def do(r: int, action: Action, end: float) -> None:
+        clock[r], live[r] = end, live[r] + change[action.kind]
+        filled[r].append(action)
+
     for r, _, (action,), needed in turns(plan):
         start = max((when + costs.send * (where != r) for when, where in map(done.get, needed)), default=0.0)
         full = limit - 1 + 1e-9 if action.kind == "F" else math.inf
@@ -46,19 +60,27 @@ def in_gaps(
             took = costs.of("W", late[r][0].stage)
             if live[r] <= full and clock[r] + took > max(start, clock[r]) + slack * took:
                 break
-            filled[r].append(late[r].popleft())
-            clock[r], live[r] = clock[r] + took, live[r] - kept
+            do(r, late[r].popleft(), clock[r] + took)
         if live[r] > full:
-            raise ValueError(f"{name}: rank {r} has no room for {action}, it keeps {live[r]:g} of {limit:g} already")
-        clock[r] = max(start, clock[r]) + costs.of(action.kind, action.stage)
+            raise NoRoom(f"{name}: rank {r} has no room for {action}, it keeps {live[r]:g} of {limit:g} already")
+        do(r, action, max(start, clock[r]) + costs.of(action.kind, action.stage))
         done[action] = clock[r], r
-        filled[r].append(action)
-        live[r] += 1 if action.kind == "F" else kept - 1
         if action.kind == "I":
             late[r].append(action._replace(kind="W"))
-    if len(done) < sum(map(len, plan)):
-        raise ValueError(f"{name}: these orders wait for each other")
+    check_all(plan, done)
     return flushed(name, [[*order, *rest] for order, rest in zip(filled, late)])
+
+
+def check_all(plan: Schedule, done: Container[Action]) -> None:
+    """Raise Circle unless all actions of the plan are done."""
+    waiting = [(r, next((a for a in order if a not in done), None)) for r, order in enumerate(plan)]
+    words = [
+        f"rank {r} with {action} for {next(need for need in needs(action, plan) if need not in done)}"
+        for r, action in waiting
+        if action
+    ]
+    if words:
+        raise Circle(f"{plan.name}: these orders wait for each other, {', '.join(words)}")
 
 
 def numbered(order: Iterable[Pass], m: int) -> Iterator[Action]:

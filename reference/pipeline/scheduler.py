@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 
-from .gaps import Pass, in_gaps
+from .gaps import Circle, NoRoom, Pass, in_gaps
 from .schedule import Schedule, check_sizes
 from .schedules import one_f_one_b
 from .simulate import UNIT, Costs, Times, activations, simulate
@@ -57,12 +57,7 @@ def find(
     Raises ValueError if not even one micro-batch has room, or for a placement that is not known.
     """
     check_sizes(p, m)
-    if placement not in NAMED:
-        raise ValueError(f"placement must be one of {', '.join(NAMED)}, not {placement!r}")
-    if not 0 <= kept <= 1:
-        raise ValueError(f"kept = {kept}: W needs between none (0) and all (1) of an activation")
-    if memory < (least := {"line": 1, "V": 2}[placement]):
-        raise ValueError(f"memory = {memory}: one micro-batch alone leaves {least} on a rank, give it that much")
+    check(memory, placement, kept)
 
     def judge(schedule: Schedule) -> Found:
         return measure(simulate(schedule, costs)), schedule
@@ -70,7 +65,7 @@ def find(
     def attempt(orders: list[list[Pass]], slack: float) -> Found:
         try:
             return judge(in_gaps(f"found ({placement})", orders, m, memory, costs, kept, slack))
-        except ValueError:  # no room
+        except (NoRoom, Circle):
             return math.inf, None
 
     named = [make(p, m) for make in NAMED[placement]]
@@ -79,6 +74,17 @@ def find(
     for (orders, start), slack in itertools.product(_families(p, m, placement, memory), SLACKS):
         found.append(climb(lambda numbers: attempt(orders(numbers), slack), start))  # noqa: B023
     return min(found, key=lambda one: one[0])[1]
+
+
+def check(memory: float, placement: str, kept: float) -> None:
+    """Raise ValueError unless one micro-batch has room, in a placement that is known."""
+    if placement not in NAMED:
+        raise ValueError(f"placement must be one of {', '.join(NAMED)}, not {placement!r}")
+    if not 0 <= kept <= 1:
+        raise ValueError(f"kept = {kept}: W needs between none (0) and all (1) of an activation")
+    least = {"line": 1, "V": 2}[placement]
+    if not memory >= least:
+        raise ValueError(f"memory = {memory}: one micro-batch alone leaves {least} on a rank, give it that much")
 
 
 def _families(p: int, m: int, placement: str, memory: float) -> Iterator[tuple[Callable[[Numbers], list], Numbers]]:

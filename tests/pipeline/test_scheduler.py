@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reference.pipeline import scheduler
 from reference.pipeline.schedule import Action, flushed
 from reference.pipeline.scheduler import find, least_span, longest_span, makespan
 from reference.pipeline.schedules import one_f_one_b
@@ -127,9 +128,22 @@ def test_found_as_published():
     assert 1 - m * (F + I + W) / least_span(p, m, costs, 2 * p, kept=1) > 20 * published
 
 
+def test_only_orders_that_cannot_be_are_passed_over(monkeypatch):
+    """A mistake in the scheduler itself is no order without room."""
+
+    def mistaken(*args):
+        raise ValueError("too many values to unpack")
+
+    monkeypatch.setattr(scheduler, "in_gaps", mistaken)
+    with pytest.raises(ValueError, match="too many values"):
+        find(2, 4)
+
+
 def test_errors():
     with pytest.raises(ValueError, match="memory = 1: one micro-batch alone leaves 2 on a rank"):
         find(4, 8, memory=1, placement="V")
+    with pytest.raises(ValueError, match="memory = nan"):
+        find(4, 8, memory=float("nan"))
     with pytest.raises(ValueError, match="kept = 2: W needs"):
         find(4, 8, kept=2)
     with pytest.raises(ValueError, match="placement must be one of line, V, not 'loop'"):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch.distributed.pipelining.schedules import ScheduleZBVZeroBubble
 
 from reference.pipeline.draw import gantt, picture
-from reference.pipeline.gaps import in_gaps
+from reference.pipeline.gaps import Circle, NoRoom, in_gaps
 from reference.pipeline.schedule import Action
 from reference.pipeline.schedules import one_f_one_b
 from reference.pipeline.simulate import UNIT, Costs, activations, simulate
@@ -132,8 +132,14 @@ def test_v_does_as_torch_does(p, m):
 
 def test_memory_that_does_not_suffice():
     order = [("F", 0)] * 3 + [("F", 0), ("I", 0)] * 4
-    with pytest.raises(ValueError, match="name: rank 0 has no room for 0F2, it keeps 2 of 2 already"):
+    with pytest.raises(NoRoom, match="name: rank 0 has no room for 0F2, it keeps 2 of 2 already"):
         in_gaps("name", [order], 4, limit=2)
+
+
+def test_orders_that_wait_for_each_other():
+    orders = [[("F", 0), ("I", 0)] * 2, [("F", 1), ("F", 1), ("I", 1), ("I", 1)]]
+    with pytest.raises(Circle, match="name: .* rank 0 with 0I0 for 1I0, rank 1 with 1F1 for 0F1"):
+        in_gaps("name", orders, 2, limit=9)
 
 
 @pytest.mark.parametrize("schedule", [zb_h1, zb_h2, zb_v, v_half, v_min])
