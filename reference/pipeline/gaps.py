@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from .schedule import Action, Schedule, flushed, needs, turns
 from .simulate import UNIT, Costs
@@ -44,31 +45,47 @@ def in_gaps(
     Raises NoRoom if there is not enough for these orders, Circle if they wait for each other.
     """
     plan = Schedule(name, tuple(tuple(numbered(order, m)) for order in orders))
+    ranks = [_Rank(costs, kept) for _ in orders]
     done: dict[Action, tuple[float, int]] = {}  # when, and on which rank
-    filled, late = [[] for _ in orders], [deque() for _ in orders]
-    clock, live = [0.0] * len(orders), [0.0] * len(orders)
-    change = {"F": 1.0, "I": kept - 1, "W": -kept}
-
-    def do(r: int, action: Action, end: float) -> None:
-        clock[r], live[r] = end, live[r] + change[action.kind]
-        filled[r].append(action)
-
     for r, _, (action,), needed in turns(plan):
         start = max((when + costs.send * (where != r) for when, where in map(done.get, needed)), default=0.0)
         full = limit - 1 + 1e-9 if action.kind == "F" else math.inf
-        while late[r]:
-            took = costs.of("W", late[r][0].stage)
-            if live[r] <= full and clock[r] + took > max(start, clock[r]) + slack * took:
-                break
-            do(r, late[r].popleft(), clock[r] + took)
-        if live[r] > full:
-            raise NoRoom(f"{name}: rank {r} has no room for {action}, it keeps {live[r]:g} of {limit:g} already")
-        do(r, action, max(start, clock[r]) + costs.of(action.kind, action.stage))
-        done[action] = clock[r], r
-        if action.kind == "I":
-            late[r].append(action._replace(kind="W"))
+        rank = ranks[r]
+        rank.fill(start, full, slack)
+        if rank.live > full:
+            raise NoRoom(f"{name}: rank {r} has no room for {action}, it keeps {rank.live:g} of {limit:g} already")
+        rank.do(action, start)
+        done[action] = rank.clock, r
     check_all(plan, done)
-    return flushed(name, [[*order, *rest] for order, rest in zip(filled, late)])
+    return flushed(name, [[*rank.done, *rank.late] for rank in ranks])
+
+
+@dataclass
+class _Rank:
+    """What a rank has done, the W that wait, until when it is busy, and how many activations it keeps."""
+
+    costs: Costs
+    kept: float
+    done: list[Action] = field(default_factory=list)
+    late: deque[Action] = field(default_factory=deque)
+    clock: float = 0.0
+    live: float = 0.0
+
+    def do(self, action: Action, start: float = 0.0) -> None:
+        """An action, which cannot begin before `start`."""
+        self.clock = max(start, self.clock) + self.costs.of(action.kind, action.stage)
+        self.live += {"F": 1.0, "I": self.kept - 1, "W": -self.kept}[action.kind]
+        self.done.append(action)
+        if action.kind == "I":
+            self.late.append(action._replace(kind="W"))
+
+    def fill(self, start: float, full: float, slack: float) -> None:
+        """Do the W that have time until `start`, and those without which there is no room."""
+        while self.late:
+            took = self.costs.of("W", self.late[0].stage)
+            if self.live <= full and self.clock + took > max(start, self.clock) + slack * took:
+                break
+            self.do(self.late.popleft())
 
 
 def check_all(plan: Schedule, done: Container[Action]) -> None:

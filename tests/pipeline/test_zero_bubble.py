@@ -138,7 +138,7 @@ def test_memory_that_does_not_suffice():
 
 def test_orders_that_wait_for_each_other():
     orders = [[("F", 0), ("I", 0)] * 2, [("F", 1), ("F", 1), ("I", 1), ("I", 1)]]
-    with pytest.raises(Circle, match="name: .* rank 0 with 0I0 for 1I0, rank 1 with 1F1 for 0F1"):
+    with pytest.raises(Circle, match=r"name: .* rank 0 with 0I0 for 1I0, rank 1 with 1F1 for 0F1"):
         in_gaps("name", orders, 2, limit=9)
 
 
