@@ -51,30 +51,32 @@ def situations(
     names: Sequence[str],
     why: Mapping[tuple[str, str], str],
     otherwise: Mapping[str, str],
+    thing: str = "situation",
 ) -> Check:
     """The function returns a dictionary that gives every situation the right name.
 
     why         (situation, wrong name): the hint for who has chosen this name there
     otherwise   wrong name: the hint wherever `why` has none
+    thing       what the exercise calls a situation
     """
 
     def check(case: Case, answer: Answer) -> Finding | None:
         (got,) = answer.results
-        finding = _no_dictionary(got, right, names)
+        finding = _no_dictionary(got, right, names, thing)
         if finding is not None:
             return finding
         wrong = [letter for letter in right if got[letter] != right[letter]]
         if not wrong:
             return None
         letter, name = wrong[0], got[wrong[0]]
-        so_far = _of(len(right) - len(wrong), len(right), "situations")
+        so_far = _of(len(right) - len(wrong), len(right), f"{thing}s")
         seen = f'{so_far} right; {letter} is no case for "{name}".'
         return Finding(seen, why.get((letter, name), otherwise[name]))
 
     return check
 
 
-def _no_dictionary(got: Any, letters: Mapping[str, str], names: Sequence[str]) -> Finding | None:
+def _no_dictionary(got: Any, letters: Mapping[str, str], names: Sequence[str], thing: str) -> Finding | None:
     """What is wrong with the form of the answer, if anything is."""
     first, last = min(letters), max(letters)
     if not isinstance(got, dict):
@@ -83,11 +85,11 @@ def _no_dictionary(got: Any, letters: Mapping[str, str], names: Sequence[str]) -
         return Finding(seen, f"Return a dictionary from letters to names: {form}.")
     strange = [letter for letter in got if letter not in letters]
     if strange:
-        return Finding(f'there is no situation "{strange[0]}".', f"The situations are called {first} to {last}.")
+        return Finding(f'there is no {thing} "{strange[0]}".', f"The {thing}s are called {first} to {last}.")
     missing = [letter for letter in letters if letter not in got]
     if missing:
         return Finding(
-            f"no name for {', '.join(missing)}.", f"Give every situation a name, {first} to {last}; guessing is free."
+            f"no name for {', '.join(missing)}.", f"Give every {thing} a name, {first} to {last}; guessing is free."
         )
     misspelt = next((letter for letter in letters if got[letter] not in names), None)
     return misspelt and _misspelt(misspelt, got[misspelt], names)

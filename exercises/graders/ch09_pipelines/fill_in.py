@@ -104,6 +104,12 @@ OTHER_ORDERS = [
 ]
 
 
+BELOW_ZERO = (
+    "The number of forward passes before the turns is below 0 here. The last stage needs none, each stage before it "
+    "one more than the stage behind: count from the end, and stages from 0."
+)
+
+
 def right_orders(case, answer):
     """Every stage has 1F1B's order; if not, what the pipeline does with what it has."""
     p, m, _ = case.arguments[0]
@@ -112,6 +118,8 @@ def right_orders(case, answer):
         finding = no_order(got, f"stage {stage}", wanted)
         if finding is not None:
             beyond = f"F{m}" in (words(got) or ()) and m < p
+            if "F-1" in (words(got) or ()):
+                return finding._replace(hint=BELOW_ZERO)
             hint = f"There are fewer micro-batches than stages. What is the most that stage {stage} can begin with?"
             return finding._replace(hint=hint) if beyond else finding
     orders = [words(got) for got in answer.results]
@@ -182,6 +190,10 @@ def alternatives(kind, free, needed, took, send):
     yield (start + took, start), "The start comes first, then the end."
     yield (free, free + took), NOT_WAITED[kind]
     yield (
+        (start, free + took),
+        "It starts when it should. But what it takes counts from its start, not from the end of the one before.",
+    )
+    yield (
         (arrives, arrives + took),
         "It starts when what it needs has come, though its rank is still busy with the action before.",
     )
@@ -221,10 +233,11 @@ def right_times(case, answer):
     made = schedule(orders)
     times = simulate(made, Costs(F=seconds["F"], B=seconds["B"], send=send))
     want = [list(zip(*both)) for both in zip(times.starts, times.ends)]
-    places = [(r, k) for r, order in enumerate(orders) for k in range(len(order)) if not _same(got[r][k], want[r][k])]
-    if not places:
+    wrong = [[k for k in range(len(order)) if not _same(got[r][k], want[r][k])] for r, order in enumerate(orders)]
+    if not any(wrong):
         return None
-    r, k = min(places, key=lambda place: min(want[place[0]][place[1]][0], got[place[0]][place[1]][0]))
+    firsts = [(r, places[0]) for r, places in enumerate(wrong) if places]
+    r, k = min(firsts, key=lambda place: min(want[place[0]][place[1]][0], got[place[0]][place[1]][0]))
     have, (start, end) = got[r][k], want[r][k]
     other = next((need for need in needs(action(orders[r][k], r), made) if need.stage != r), None)
     needed = other and times.ends[other.stage][made.orders[other.stage].index(other)]
