@@ -18,6 +18,8 @@ Left out  Receives that are called earlier than just before their action. With t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .messages import Exchange, Message, messages
 from .schedule import Action, Schedule, needs, turns
 
@@ -58,10 +60,27 @@ def _circle(schedule: Schedule, waits: dict[int, tuple[Action, Action]]) -> str:
         lines.append(
             f"  rank {r}, place {places[action][1]}: {action} needs {need}, which is at place {j} of rank {q}{behind}"
         )
-    need = waits[ranks[0]][1]
-    q = places[need][0]
-    lines.append(f"Change one of these orders: put {need} before {waits[q][0]} on rank {q}, for example.")
+    earlier, behind, q = next(filter(None, (_earlier(schedule, waits, waits[r][1]) for r in ranks)))
+    lines.append(f"Change one of these orders: put {_listed(earlier)} before {behind} on rank {q}, for example.")
     return "\n".join(lines)
+
+
+def _earlier(schedule: Schedule, waits: dict, need: Action) -> tuple[list[Action], Action, int] | None:
+    """`need` and what it needs on its rank, the action before which that rank has to do them, and the rank.
+
+    None if `need` is what that rank waits to do, or needs it; not all ranks of a circle can be so.
+    """
+    q, j = schedule.places[need]
+    behind = waits[q][0]
+    needed, todo = {need}, [need]
+    while todo:
+        new = {*needs(todo.pop(), schedule)} - needed
+        needed |= new
+        todo += new
+    if behind in needed:
+        return None
+    between = schedule.orders[q][schedule.places[behind][1] : j + 1]
+    return [action for action in between if action in needed], behind, q
 
 
 def _wait(schedule: Schedule, r: int, reached: list[int]) -> tuple[Action, Action]:
@@ -86,8 +105,9 @@ def _closed(waits_for: dict[int, int]) -> list[int]:
     return ranks[first:] + ranks[:first]
 
 
-def _listed(ranks: list[int]) -> str:
-    return ", ".join(map(str, ranks[:-1])) + f" and {ranks[-1]}"
+def _listed(things: Sequence) -> str:
+    *others, last = map(str, things)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 # --------------------------------------------------------------------------------------------------- synchronous sends
@@ -146,10 +166,10 @@ def _roll_call(schedule: Schedule, sends: str, exchanges: list, waits: dict[int,
     if len(waits) > MANY:
         lines.append(f"  and {len(waits) - len(ranks)} more ranks, which wait for these")
     lines.append(f"Ranks {_listed(ranks)} wait for each other, and none can do what another waits for.")
-    group = ' or wait for the sends and receives between two actions together (sends="grouped"),' * (
-        sends == "blocking"
-    )
-    lines.append(f'Let senders go on (Isend; sends="nonblocking"),{group} or change the order.')
+    ways = ['Let senders go on (Isend; sends="nonblocking")']
+    if sends == "blocking":
+        ways.append('wait for the sends and receives between two actions together (sends="grouped")')
+    lines.append(", or ".join([*ways, "change the order."]))
     return "\n".join(lines)
 
 

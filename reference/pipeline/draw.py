@@ -10,6 +10,7 @@ Times     may be simulated or recorded: nothing here needs starts that are align
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 from ..perf.timeline import Event, Timeline
@@ -50,8 +51,7 @@ def gantt(times: Times, unit: float | None = None) -> list[str]:
     unit: the shortest action unless told, and at least a thousandth of the whole. Times are rounded to whole columns;
     what takes less than half of one may not be seen, such as an optimizer step of no time.
     """
-    begin = min(map(min, filter(None, times.starts)), default=0.0)
-    names = labels(times.schedule)
+    begin, names = times.begin, labels(times.schedule)
     rows = [[(n, s - begin, e - begin) for n, s, e in zip(*row)] for row in zip(names, times.starts, times.ends)]
     shortest = min((end - start for row in rows for _, start, end in row if end > start), default=1.0)
     unit = unit or max(shortest, times.makespan / 1000)
@@ -64,7 +64,7 @@ def gantt(times: Times, unit: float | None = None) -> list[str]:
 def _columns(row: list[tuple[str, float, float]], unit: float) -> list[tuple[str, int, int]]:
     """(name, first column, columns) of each action that is long enough to be seen; side by side as one."""
     found: list[tuple[str, int, int]] = []
-    for name, start, end in row:
+    for name, start, end in sorted(row, key=itemgetter(1)):
         first, last = round(start / unit), round(end / unit)
         if found and first < found[-1][1] + found[-1][2]:
             before, first, length = found.pop()
@@ -98,7 +98,7 @@ class Bar(NamedTuple):
 
 def bars(times: Times) -> Iterator[Bar]:
     """The bars of the figure; two actions side by side have half the height each. What takes no time is left out."""
-    schedule, begin = times.schedule, min(map(min, filter(None, times.starts)), default=0.0)
+    schedule, begin = times.schedule, times.begin
     for r, (order, starts, ends) in enumerate(zip(schedule, times.starts, times.ends)):
         pairs = schedule.together[r] if schedule.together else ()
         for k, (action, start, end) in enumerate(zip(order, starts, ends)):

@@ -49,15 +49,14 @@ def messages(schedule: Schedule) -> list[list[Exchange]]:
             for need in needs(action, schedule):
                 q, j = places[need]
                 if q != r:
-                    what, tag = _what(need, m)
-                    receives[r][k] += (Message(*what, q, tag),)
-                    sends[q][j] += (Message(*what, r, tag),)
+                    receives[r][k] += (_made_by(need, q, m),)
+                    sends[q][j] += (_made_by(need, r, m),)
     return [[*map(Exchange, *both)] for both in zip(receives, sends)]
 
 
-def _what(made_by: Action, m: int) -> tuple[tuple[str, int, int], int]:
-    """Kind, stage and micro-batch of the message that an action makes, and its tag."""
-    kind, s, i = made_by
+def _made_by(action: Action, peer: int, m: int) -> Message:
+    """The message that an action makes, from or to that rank."""
+    kind, s, i = action
     if kind == "F":
-        return ("activation", s, i), 2 * (s * m + i)
-    return ("gradient", s - 1, i), 2 * ((s - 1) * m + i) + 1  # for what the stage before has put out
+        return Message("activation", s, i, peer, 2 * (s * m + i))
+    return Message("gradient", s - 1, i, peer, 2 * ((s - 1) * m + i) + 1)  # for what the stage before has put out

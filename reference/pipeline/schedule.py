@@ -133,9 +133,12 @@ def turns(schedule: Schedule) -> Iterator[Turn]:
         order, pairs = schedule.orders[r], schedule.together[r] if schedule.together else ()
         while (k := place[r]) < len(order):
             actions = order[k : k + 2] if k in pairs else order[k : k + 1]
-            needed = [need for action in actions for need in needs(action, schedule)]
-            if missing := [need for need in needed if need not in done]:
-                waiting.setdefault(missing[0], []).append(r)
+            needed = needs(actions[0], schedule)
+            for action in actions[1:]:
+                needed += needs(action, schedule)
+            if not done.issuperset(needed):
+                missing = next(need for need in needed if need not in done)
+                waiting.setdefault(missing, []).append(r)
                 break
             yield Turn(r, k, actions, needed)
             place[r] += len(actions)

@@ -52,9 +52,8 @@ class Costs(NamedTuple):
 
     def chunked(self, v: int) -> Costs:
         """The costs of stages that are a v-th as large, so that a rank with v of them has as much to do as before."""
-        cut = lambda seconds: [x / v for x in seconds] if _one_each(seconds) else seconds / v  # noqa: E731
         per_stage = {name: getattr(self, name) for name in (*KINDS, "pair")}
-        return self._replace(**{name: cut(x) for name, x in per_stage.items() if x is not None})
+        return self._replace(**{name: _cut(x, v) for name, x in per_stage.items() if x is not None})
 
     def check(self, schedule: Schedule) -> None:
         """Raise ValueError unless there are as many numbers as needed, and none is negative or infinite."""
@@ -79,6 +78,11 @@ def _one_each(seconds: Seconds | None) -> bool:
     return hasattr(seconds, "__len__")
 
 
+def _cut(seconds: Seconds, v: int) -> Seconds:
+    """A v-th of them."""
+    return [x / v for x in seconds] if _one_each(seconds) else seconds / v
+
+
 UNIT = Costs()
 """F, I and W of one second each, B of two, nothing else."""
 
@@ -97,7 +101,12 @@ class Times:
     @property
     def makespan(self) -> float:
         """From the first start to the last end."""
-        return max(map(max, filter(None, self.ends))) - min(map(min, filter(None, self.starts)))
+        return max(map(max, filter(None, self.ends)), default=0.0) - self.begin
+
+    @property
+    def begin(self) -> float:
+        """The first start; 0 if there is none."""
+        return min(map(min, filter(None, self.starts)), default=0.0)
 
     @property
     def busy(self) -> list[float]:
@@ -117,16 +126,16 @@ class Times:
     @property
     def bubble_of_spans(self) -> float:
         """The same share of the longest span of a rank: the zero-bubble papers' rate."""
-        return self._idle_of(max(self.spans))
+        return self._idle_of(max(self.spans, default=0.0))
 
     def _idle_of(self, seconds: float) -> float:
         return 1 - sum(self.busy) / (len(self.busy) * seconds) if seconds else 0.0
 
 
 def _covered(starts: list[float], ends: list[float]) -> float:
-    """Seconds that are covered by intervals that come in the order of their starts."""
+    """Seconds that are covered by intervals, which may overlap."""
     total, until = 0.0, float("-inf")
-    for start, end in zip(starts, ends):
+    for start, end in sorted(zip(starts, ends)):
         total += max(end - max(start, until), 0.0)
         until = max(until, end)
     return total
@@ -163,7 +172,10 @@ def period(schedule: Schedule, costs: Costs = UNIT, steps: int = 8) -> float:
 
     Simulates `steps` steps and takes the mean of the later half: the earlier ones may still be settling. (PipeDream has
     no steps: what one more micro-batch takes in the long run shows in a longer stream.)
+    Raises ValueError for steps < 2.
     """
+    if steps < 2:
+        raise ValueError(f"a period is the time from one step's end to the next one's: steps >= 2, not {steps}")
     sizes = None if costs.sizes is None else [*costs.sizes] * steps
     ends = simulate(repeat(schedule, steps), costs._replace(sizes=sizes)).ends
     done = [max(own[t * len(own) // steps - 1] for own in ends) for t in (steps // 2, steps)]

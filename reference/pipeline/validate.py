@@ -76,9 +76,14 @@ def _actions(schedule: Schedule) -> None:
     if not schedule.ranks:
         raise InvalidSchedule(f"{schedule.name} has no ranks: give it one order for each")
     for r, order in enumerate(schedule):
+        if isinstance(order, str):
+            raise InvalidSchedule(f"rank {r}: the order {order!r} is text: write parse({order!r})")
         if not order:
             raise InvalidSchedule(f"rank {r} has no actions: give it a stage, or take it out of the schedule")
-        for k, (kind, s, i) in enumerate(order):
+        for k, action in enumerate(order):
+            if not isinstance(action, Action):
+                _fail(r, k, f"{action!r} is no Action: write parse('0F0 0B0'), or Action('F', 0, 0)")
+            kind, s, i = action
             if kind not in KINDS or not (isinstance(s, int) and isinstance(i, int) and s >= 0 <= i):
                 _fail(r, k, f"{s}{kind}{i} is no action: write stage, one of {''.join(KINDS)}, micro-batch: 2F0, say")
 

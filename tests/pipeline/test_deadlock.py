@@ -1,5 +1,7 @@
 """Who waits for whom: circles, and which way of sending survives which order; the virtual cluster is asked as well."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from reference.pipeline.deadlock import stuck, synchronous
 from reference.pipeline.messages import messages
 from reference.pipeline.schedule import Schedule, parse
 from reference.pipeline.schedules import gpipe, naive, one_f_one_b, pipedream
+from reference.pipeline.validate import validate
 from reference.worlds import Deadlock, launch
 
 SIDE_BY_SIDE = Schedule(
@@ -39,6 +42,26 @@ def test_a_circle_of_three_ranks():
         "  rank 1, place 1: 1B0 needs 2B0, which is at place 1 of rank 2",
         "  rank 2, place 1: 2B0 needs 3B0, which is at place 3 of rank 0, behind 0B0",
     ]
+
+
+@pytest.mark.parametrize(
+    "advice, orders",
+    [
+        ("put 1F0 and 1B0 before 1F1 on rank 1", ["0F0 0B0 0F1 0B1", "1F1 1F0 1B0 1B1"]),
+        ("put 3F0 and 3B0 before 0B0 on rank 0", ["0F0 0B0 3F0 3B0", "1F0 1B0", "2F0 2B0"]),
+    ],
+)
+def test_the_advice_makes_a_valid_schedule(advice, orders):
+    """What an action needs on its rank goes with it; to do 1B0 before 1B0 is no advice."""
+    schedule = Schedule("circle", tuple(map(parse, orders)))
+    told = stuck(schedule).splitlines()[-1]
+    assert told == f"Change one of these orders: {advice}, for example."
+    words, before, q = re.fullmatch(r"put (.+) before (\w+) on rank (\d)", advice).groups()
+    others = [action for action in schedule.orders[int(q)] if str(action) not in words]
+    place = list(map(str, others)).index(before)
+    mended = [*schedule.orders]
+    mended[int(q)] = (*others[:place], *parse(words.replace(" and", "")), *others[place:])
+    validate(Schedule("mended", tuple(mended)))
 
 
 def test_ranks_that_wait_for_a_circle_are_not_part_of_it():

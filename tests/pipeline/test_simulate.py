@@ -127,6 +127,24 @@ def test_times_that_were_recorded():
     assert free.makespan == free.bubble == free.bubble_of_spans == 0
 
 
+def test_times_that_do_not_come_in_the_order_of_actions():
+    """The executor's updates come last, wherever they stand."""
+    times = Times(Schedule("odd", (parse("0F0 0S0 0B0"),)), [[0, 10, 2]], [[1, 11, 3]])
+    assert times.busy == [3] and times.bubble == 1 - 3 / 11
+
+
+def test_nothing_takes_no_time():
+    for orders in ((), ((), ())):
+        times = simulate(Schedule("nothing", orders))
+        assert times.makespan == times.bubble == times.bubble_of_spans == 0 and gantt(times) == [""] * len(orders)
+
+
+def test_a_period_is_between_steps():
+    for steps in (0, 1):
+        with pytest.raises(ValueError, match=f"steps >= 2, not {steps}"):
+            period(gpipe(1, 2), steps=steps)
+
+
 def test_activations_of_a_split_backward_pass():
     assert activations(SPLIT) == [2, 2] and activations(SPLIT, kept=0.5) == [2, 1.5] and activations(SPLIT, 0) == [2, 1]
 

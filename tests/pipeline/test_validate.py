@@ -101,6 +101,12 @@ def test_what_is_no_action(kind, stage, micro):
     assert said.startswith(f"rank 1, place 2: {stage}{kind}{micro} is no action: write stage, one of FBIWS, micro")
 
 
+def test_orders_that_are_not_parsed():
+    assert wrong(Schedule("text", ("0F0 0B0",))) == "rank 0: the order '0F0 0B0' is text: write parse('0F0 0B0')"
+    said = wrong(Schedule("tuples", (parse("0F0 0B0"), (("F", 1, 0), ("B", 1, 0)))))
+    assert said == "rank 1, place 0: ('F', 1, 0) is no Action: write parse('0F0 0B0'), or Action('F', 0, 0)"
+
+
 def test_what_is_no_schedule():
     assert wrong(Schedule("none", ())) == "none has no ranks: give it one order for each"
     assert "weights is one of flush, stash, double, not 'fresh'" in wrong(Schedule("odd", (parse("0F0 0B0"),), "fresh"))
