@@ -25,7 +25,7 @@ from collections.abc import Callable
 from math import inf, sqrt
 from typing import NamedTuple
 
-from .schedule import Schedule
+from .schedule import Schedule, check_count
 from .schedules import one_f_one_b
 from .simulate import Costs, activations, simulate
 
@@ -62,7 +62,10 @@ def table(
 
     costs     b -> what the actions of a stage take, by formula or measured
     weights   bytes of a stage that do not depend on b; kept: those that one sample leaves behind in a stage
+
+    Raises ValueError for a batch without samples.
     """
+    check_count("batch (samples)", batch)
     found = []
     for b in (b for b in range(1, batch + 1) if batch % b == 0):
         order = schedule(p, batch // b)
@@ -82,7 +85,7 @@ def choose(
 ) -> Choice:
     """The fastest that fits into `memory` bytes a rank; of equals the one with fewer micro-batches.
 
-    Raises ValueError if none fits, as micro-batches of one sample are too large.
+    Raises ValueError if none fits, as micro-batches of one sample are too large, or for a batch without samples.
     """
     choices = table(batch, p, costs, schedule, weights, kept)
     fitting = [choice for choice in choices if choice.nbytes <= memory]

@@ -23,43 +23,12 @@ Left out  The order of workers that is best; several replicas of a slow stage, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import inf
 from operator import add
-from typing import NamedTuple
 
+from .cuts import Cut, Layer, Worker, check, check_layers, check_live, crew, parts
 from .simulate import Costs
-
-
-class Layer(NamedTuple):
-    """What a cut has to know of a layer. Seconds and bytes are those of one micro-batch, on a worker of speed 1."""
-
-    forward: float
-    backward: float
-    weights: float = 0.0  # bytes that are there all the time: weights, gradients, optimizer's state
-    kept: float = 0.0  # bytes from the forward pass to the backward pass
-    sent: float = 0.0  # bytes of its output, which cross a cut behind it
-    name: str = ""
-
-
-class Worker(NamedTuple):
-    """Who gets a stage: how many times as fast as the profiled device it is, and how many bytes it holds."""
-
-    speed: float = 1.0
-    memory: float = inf
-
-
-class Cut(NamedTuple):
-    """Layers ends[r - 1] ... ends[r] - 1 make stage r; the slowest stage takes `seconds` for a micro-batch."""
-
-    seconds: float
-    ends: tuple[int, ...]
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many layers each stage has."""
-        return [end - start for start, end in pairwise((0, *self.ends))]
-
 
 Price = Callable[[int, int, int], float]  # (stage r, first layer k, end i) -> seconds, inf if it cannot be
 Send = Callable[[float], float]  # bytes -> seconds until they are at the next stage
@@ -87,9 +56,7 @@ def partition(
 
     Raises ValueError if there are more workers than layers, or if no cut fits into their memory.
     """
-    workers = [Worker()] * workers if isinstance(workers, int) else workers
-    if live is not None and len(live) != len(workers):
-        raise ValueError(f"live has {len(live)} entries and must have {len(workers)}, one for each stage")
+    workers = crew(workers)
     return min_max(len(layers), len(workers), price(layers, workers, send, live, overlap), why(layers, workers, live))
 
 
@@ -134,10 +101,15 @@ def price(
     live: Sequence[float] | None = None,
     overlap: bool = True,
 ) -> Price:
-    """c(r, k, i): seconds of one micro-batch, forward and backward, on stage r of layers k ... i - 1."""
+    """c(r, k, i): seconds of one micro-batch, forward and backward, on stage r of layers k ... i - 1.
+
+    Raises ValueError for numbers that cannot be.
+    """
+    live = [1] * len(crew(workers)) if live is None else live
+    check_layers(layers)
+    check_live(live, len(workers))
     seconds = prefix(layer.forward + layer.backward for layer in layers)
-    holds = memory(layers, live or [1] * len(workers))
-    N = len(layers)
+    holds, N = memory(layers, live), len(layers)
 
     def cost(r: int, k: int, i: int) -> float:
         if holds(r, k, i) > workers[r].memory:
@@ -181,11 +153,17 @@ def why(layers: Sequence[Layer], workers: Sequence[Worker], live: Sequence[float
 
 
 def stage_seconds(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker] = ()) -> list[tuple]:
-    """Of each stage the seconds of one micro-batch, (forward, backward)."""
-    speeds = [worker.speed for worker in workers] or [1.0] * len(ends)
+    """Of each stage the seconds of one micro-batch, (forward, backward).
+
+    Raises ValueError unless the stages are as many as the workers, if these are given, and have all layers.
+    """
+    check_layers(layers)
+    stages, workers = parts(ends, len(layers)), crew(workers or len(ends))
+    if len(workers) != len(stages):
+        raise ValueError(f"{len(stages)} stages, ends = {tuple(ends)}, and {len(workers)} workers: one for each")
     return [
-        (sum(layer.forward for layer in layers[k:i]) / speed, sum(layer.backward for layer in layers[k:i]) / speed)
-        for (k, i), speed in zip(pairwise((0, *ends)), speeds, strict=True)
+        (sum(x.forward for x in layers[k:i]) / worker.speed, sum(x.backward for x in layers[k:i]) / worker.speed)
+        for (k, i), worker in zip(stages, workers)
     ]
 
 
@@ -212,14 +190,8 @@ def additive(layers: Sequence[Layer], workers: int | Sequence[Worker], send: Sen
     On equal workers without communication each cut is as good as any other. Else it gives the fastest worker all it
     can, and cuts where messages are small, however unequal the stages become.
     """
-    workers = [Worker()] * workers if isinstance(workers, int) else workers
+    workers = crew(workers)
     return least(len(layers), len(workers), price(layers, workers, send, overlap=False), add)
-
-
-def check(N: int, p: int) -> None:
-    """Raise ValueError unless each of p stages can have a layer."""
-    if not 1 <= p <= N:
-        raise ValueError(f"{p} stages need at least {p} layers and one stage, got {N} layers: take 1 to {N} stages")
 
 
 def prefix(values) -> list[float]:

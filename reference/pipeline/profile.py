@@ -28,7 +28,7 @@ from ..data_parallel.memory import ADAM, ADAM_MIXED, Recipe, replica
 from ..perf.measure import measure
 from ..perf.meter import Meter
 from ..perf.roofline import Device
-from .partition import Layer
+from .cuts import Layer
 from .stages import cut, layers
 
 Loss = Callable[[Tensor], Tensor]
@@ -97,6 +97,14 @@ def held(layer: nn.Module, recipe: Recipe) -> int:
     return replica(sum(weight.numel() for weight in layer.parameters()), recipe).total
 
 
+def flops_a_token(h: float, keys: float) -> float:
+    """FLOPs of a transformer layer of width h, forward, for a token that attends to `keys` tokens: 24 h^2 + 4 h keys.
+
+    12 h^2 weights, each a multiplication and a sum; and 2 h products with each key, and with each value.
+    """
+    return 24 * h * h + 4 * h * keys
+
+
 def transformer(
     h: int,
     keys: Sequence[float],
@@ -111,8 +119,8 @@ def transformer(
     keys      for each block, to how many tokens a token attends on average: s / 2 if causal, the window if there is one
     tokens    b s of a micro-batch; rate: FLOPs per second that the device really does
 
-    A block has 12 h^2 + 13 h parameters and 24 h^2 + 4 h keys FLOPs a token, and keeps 34 h bytes of it (Korthikanti et
-    al. 2022, without scores); the head has V h parameters and 2 V h FLOPs, and keeps its logits in 4 bytes each.
+    A block has 12 h^2 + 13 h parameters, and keeps 34 h bytes of a token (Korthikanti et al. 2022, without scores); the
+    head has V h parameters and 2 V h FLOPs, and keeps its logits in 4 bytes each.
     """
     sent = itemsize * h * tokens
 
@@ -120,6 +128,6 @@ def transformer(
         seconds = tokens * flops / rate
         return Layer(seconds, 2 * seconds, replica(parameters, recipe).total, kept * tokens, sent, name)
 
-    blocks = [layer(f"block {i}", 12 * h * h + 13 * h, 24 * h * h + 4 * h * k, 34 * h) for i, k in enumerate(keys)]
+    blocks = [layer(f"block {i}", 12 * h * h + 13 * h, flops_a_token(h, k), 34 * h) for i, k in enumerate(keys)]
     head = layer("head", V * h, 2 * V * h, itemsize * h + 4 * V)
     return [layer("embedding", V * h, 0, itemsize * h), *blocks, head]

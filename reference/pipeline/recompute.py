@@ -20,11 +20,12 @@ Left out  What recomputing repeats of tensor parallelism's messages; one checkpo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from .partition import Cut, Layer, costs, min_max, prefix
+from .cuts import Cut, Layer, check, check_layers, check_live, parts
+from .partition import costs, min_max, prefix
+from .profile import flops_a_token
 from .simulate import Costs
 
 
@@ -77,9 +78,14 @@ def cheapest(layers: Sequence[Layer], live: float, room: float) -> Plan | None:
 
 
 def plans(layers: Sequence[Layer], ends: Sequence[int], live: Sequence[float], memory: float) -> list[Plan]:
-    """The cheapest plan of each stage of a cut on ranks of `memory` bytes. Raises ValueError if a stage cannot fit."""
+    """The cheapest plan of each stage of a cut on ranks of `memory` bytes.
+
+    live: of each stage its micro-batches. Raises ValueError if a stage cannot fit, or for numbers that cannot be.
+    """
+    check_layers(layers)
+    check_live(live, len(ends))
     found = []
-    for r, (k, i) in enumerate(pairwise((0, *ends))):
+    for r, (k, i) in enumerate(parts(ends, len(layers))):
         weights = sum(layer.weights for layer in layers[k:i])
         plan = cheapest(layers[k:i], live[r], memory - weights)
         if plan is None:
@@ -100,8 +106,11 @@ def recomputing(layers: Sequence[Layer], ends: Sequence[int], found: Sequence[Pl
 def adaptive(layers: Sequence[Layer], p: int, live: Sequence[float], memory: float) -> Cut:
     """The cut whose slowest stage is fastest, recomputing included; its plans are those of plans(...).
 
-    Raises ValueError if no cut fits.
+    Raises ValueError if no cut fits, or for numbers that cannot be.
     """
+    check(len(layers), p)
+    check_layers(layers)
+    check_live(live, p)
     seconds, weights = (prefix(values) for values in zip(*((x.forward + x.backward, x.weights) for x in layers)))
 
     def price(r: int, k: int, i: int) -> float:
@@ -120,7 +129,7 @@ def adaptive(layers: Sequence[Layer], p: int, live: Sequence[float], memory: flo
 def break_even(h: float, keys: float, rate: float, bytes_a_value: float = 34.0) -> float:
     """Bytes per second, each way, from which on moving a layer's activations out and back beats recomputing them.
 
-    A token of a transformer layer costs (24 h + 4 keys) h FLOPs forward and leaves bytes_a_value * h bytes; keys: to
+    A token of a transformer layer costs flops_a_token(h, keys) forward and leaves bytes_a_value * h bytes; keys: to
     how many tokens it attends on average; rate: FLOPs per second that the device really does. The batch cancels out.
     """
-    return bytes_a_value * rate / (24 * h + 4 * keys)
+    return bytes_a_value * h * rate / flops_a_token(h, keys)

@@ -21,10 +21,11 @@ Left out  Carrying it out: pieces.py does that for our GPT. Moving what is kept 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
 
+from .cuts import parts
+from .profile import flops_a_token
 from .schedule import Action, Schedule, check_sizes, flushed
 from .simulate import Costs, Times, simulate
 
@@ -41,9 +42,11 @@ class Work(NamedTuple):
         return self.fixed + self.linear * (end - start) + self.attention * (end**2 - start**2) / 2
 
 
-def transformer(h: int, layers: int, rate: float, fixed: float = 0.0) -> Work:
-    """So many layers of width h on one stage: 24 h^2 FLOPs a token and 4 h a pair, at `rate` FLOPs per second."""
-    return Work(layers * 24 * h * h / rate, layers * 4 * h / rate, fixed)
+def blocks(h: int, layers: int, rate: float, fixed: float = 0.0) -> Work:
+    """So many transformer layers of width h on one stage, at `rate` FLOPs per second: what a token costs by itself, and
+    for each that it looks back at."""
+    token = flops_a_token(h, 0)
+    return Work(layers * token / rate, layers * (flops_a_token(h, 1) - token) / rate, fixed)
 
 
 # Where to cut ---------------------------------------------------------------------------------------------------------
@@ -101,18 +104,18 @@ def sequence_1f1b(p: int, m: int, n: int) -> Schedule:
 
 def check_parts(schedule: Schedule, n: int) -> None:
     """Raise ValueError unless each stage takes the n parts of each sequence forward in order, backward in reverse."""
-    for r, order in enumerate(schedule):
+    for r, actions in enumerate(schedule):
         done: dict[tuple[str, int, int], list[int]] = {}
-        for kind, s, i in order:
+        for kind, s, i in actions:
             if kind != "S":
                 done.setdefault((kind, s, i // n), []).append(i % n)
-        for (kind, s, j), parts in done.items():
-            if parts != sorted(parts, reverse=kind != "F"):
+        for (kind, s, j), order in done.items():
+            if order != sorted(order, reverse=kind != "F"):
                 why = (
                     "part looks back at all before it" if kind == "F" else "part waits for gradients from all behind it"
                 )
                 raise ValueError(
-                    f"rank {r}, stage {s}, sequence {j}: {kind} of its parts in the order {parts}, but a {why}"
+                    f"rank {r}, stage {s}, sequence {j}: {kind} of its parts in the order {order}, but a {why}"
                 )
 
 
@@ -122,9 +125,10 @@ def check_parts(schedule: Schedule, n: int) -> None:
 def times(
     p: int, m: int, ends: Sequence[int], work: Work, send: float = 0.0, schedule: Schedule | None = None
 ) -> Times:
-    """m sequences, cut at `ends`, through p equal stages; by sequence_1f1b unless told."""
-    parts = [work.seconds(*part) for part in pairwise((0, *ends))]
-    return simulate(schedule or sequence_1f1b(p, m, len(ends)), Costs(send=send, sizes=parts * m))
+    """m sequences, cut at `ends`, through p equal stages; by sequence_1f1b unless told. Raises ValueError unless the
+    ends rise."""
+    seconds = [work.seconds(*part) for part in parts(ends)]
+    return simulate(schedule or sequence_1f1b(p, m, len(ends)), Costs(send=send, sizes=seconds * m))
 
 
 def best(
@@ -143,7 +147,7 @@ def best(
 
 def peak_tokens(schedule: Schedule, ends: Sequence[int]) -> list[int]:
     """The most tokens whose activations each rank keeps, for sequences cut at `ends` and one stage a rank."""
-    lengths, peaks = [end - start for start, end in pairwise((0, *ends))], []
+    lengths, peaks = [end - start for start, end in parts(ends)], []
     for order in schedule:
         live = peak = 0
         for kind, _, i in order:

@@ -9,7 +9,8 @@ Idea      What crosses a cut is what a layer puts out, and as many bytes of grad
           a rank between others sends 2 m v n, however many layers it has.
 Tensor    parallelism over t ranks sums up n bytes in each layer twice forward and twice backward (twice more if the
           layer is recomputed). A ring sends 2 (t - 1) / t n for it, so a rank sends 8 (t - 1) / t n for each layer and
-          micro-batch: for L layers about 4 L (t - 1) / t times what a rank of a pipeline sends. And nothing hides it.
+          micro-batch: for L layers about 4 L (t - 1) / t times what a rank of a pipeline sends. In its plain form
+          nothing hides it.
 So        tensor parallelism within a machine, where links are fast, and pipelines between machines; up to the bubble.
 Placement A rank gets layers that follow each other: p - 1 cuts. Dealt out in turn (layer i to rank i mod p), each of
           the L - 1 boundaries is a cut, and one micro-batch is no faster: 1/p of the ranks compute at any time.
@@ -93,5 +94,8 @@ def crossings(placement: Sequence[int]) -> int:
 def one_at_a_time(placement: Sequence[int], m: int = 1) -> Schedule:
     """A stage for each layer, on these ranks; a micro-batch goes through all of them before the next one starts."""
     own = [[s for s, rank in enumerate(placement) if rank == r] for r in range(max(placement) + 1)]
-    passes = lambda stages, i: [*(Action("F", s, i) for s in stages), *(Action("B", s, i) for s in reversed(stages))]  # noqa: E731
+
+    def passes(stages: list[int], i: int) -> list[Action]:
+        return [*(Action("F", s, i) for s in stages), *(Action("B", s, i) for s in reversed(stages))]
+
     return flushed("one at a time", [[a for i in range(m) for a in passes(stages, i)] for stages in own])

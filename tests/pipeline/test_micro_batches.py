@@ -48,6 +48,12 @@ def test_memory_limits_the_size_and_not_the_number():
         choose(128, 8, affine(1, 1), **how, memory=27.0)
 
 
+@pytest.mark.parametrize("batch", [0, -3, 2.0])
+def test_a_batch_has_samples(batch):
+    with pytest.raises(ValueError, match=rf"batch \(samples\) must be a whole number of at least 1, got {batch}"):
+        choose(batch, 4, affine(1.0, 1.0))
+
+
 def test_messages_speak_for_fewer_by_their_latency_only():
     quick, slow = (choose(64, 4, affine(0.0, 1.0, alpha=alpha)) for alpha in (0.0, 0.5))
     assert quick.m == 64 and slow.m < 64

@@ -159,6 +159,17 @@ def test_what_does_not_fit_at_all_is_told_in_numbers():
     assert cheapest(layers, 1, 0.0) is None
 
 
+def test_what_cannot_be():
+    layers = gpt(8)
+    for call in (lambda live: plans(layers, (5, 10), live, inf), lambda live: adaptive(layers, 2, live, inf)):
+        with pytest.raises(ValueError, match="live has 1 entries and must have 2, one for each stage"):
+            call([2])
+    with pytest.raises(ValueError, match=r"ends = \(5, 8\) must end with 10, the number of layers"):
+        plans(layers, (5, 8), [2, 1], inf)
+    with pytest.raises(ValueError, match="layers must be a whole number of at least 1, got 0"):
+        adaptive([], 2, [2, 1], inf)
+
+
 def test_sending_away_beats_recomputing_where_sequences_are_long():
     """Width 4,096, an H100 at half its peak: 147 GB/s at 8K tokens, more than PCIe has; 47 GB/s at 128K."""
     needed = {s: break_even(4096, s / 2, RATE) / 1e9 for s in (8192, 32768, 131072)}

@@ -14,18 +14,18 @@ from reference.pipeline.simulate import activations, simulate
 from reference.pipeline.subsequences import (
     Work,
     best,
+    blocks,
     check_parts,
     equal_lengths,
     equal_seconds,
     peak_tokens,
     sequence_1f1b,
     times,
-    transformer,
 )
 from reference.pipeline.validate import validate
 
 LONG = 131072
-WORK = transformer(4096, 4, device("H100 SXM", 0.5).flops, fixed=0.002)
+WORK = blocks(4096, 4, device("H100 SXM", 0.5).flops, fixed=0.002)
 """A stage of four layers of width 4,096; what does not depend on the length of a pass takes 2 ms."""
 
 
@@ -114,3 +114,7 @@ def test_what_cannot_be():
             cut(4, 5, WORK)
     with pytest.raises(ValueError, match="must be a whole number of at least 1, got 0"):
         sequence_1f1b(2, 3, 0)
+    with pytest.raises(ValueError, match=r"ends = \(5, 3\) must rise"):
+        times(2, 3, (5, 3), WORK)
+    with pytest.raises(ValueError, match=r"ends = \(\) must rise"):
+        peak_tokens(sequence_1f1b(2, 3, 1), ())
