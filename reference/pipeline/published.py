@@ -19,6 +19,7 @@ DualPipe  its README, data/dual_pipe.csv: the bubble of DualPipe is exact for F 
 from __future__ import annotations
 
 import csv
+from collections.abc import Collection, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ from .simulate import Costs, simulate
 GIB = 2**30
 OURS = {"1F1B": "1F1B", "1F1B-I": "interleaved 1F1B", "ZB-H1": "ZB-H1", "ZB-H2": "ZB-H2", "ZB-1p": "ZB-H1"}
 """Their names of schedules, and ours."""
+MEASURED = ("1F1B", "1F1B-I", "ZB-1p")
+"""Those of them that they timed."""
 
 
 class Residual(NamedTuple):
@@ -76,12 +79,15 @@ def bubble_rate(row: dict, seconds: float) -> float:
     return 1 - row["m"] * (row["F"] + row["I"] + row["W"]) / seconds
 
 
-def zero_bubble(*schedules: str) -> list[Residual]:
-    """Bubble rates of the zero-bubble paper, table 5, from its costs, table 6; all schedules unless told."""
+def zero_bubble(*schedules: str, rows: Sequence[dict] | None = None) -> list[Residual]:
+    """Bubble rates of the zero-bubble paper, table 5, from its costs, table 6.
+
+    schedules: those of OURS unless told; rows: those of read("zero_bubble") unless told. Raises ValueError for others.
+    """
     return [
         Residual(_case(row), name, row[name], bubble_rate(row, length(row, name)))
-        for row in read("zero_bubble")
-        for name in schedules or OURS
+        for row in (read("zero_bubble") if rows is None else rows)
+        for name in _named(schedules, OURS)
     ]
 
 
@@ -92,13 +98,26 @@ def as_their_script(row: dict) -> float:
     return lost / (lost + m * (row["F"] + row["I"] + row["W"]))
 
 
-def throughput(*schedules: str) -> list[Residual]:
-    """Samples per GPU and second, measured, beside b m / (p * length of a step)."""
+def throughput(*schedules: str, rows: Sequence[dict] | None = None) -> list[Residual]:
+    """Samples per GPU and second, measured, beside b m / (p * length of a step).
+
+    schedules: those of MEASURED unless told; rows as in zero_bubble.
+    """
     return [
         Residual(_case(row), name, row[f"samples_{name}"], 1e3 * row["b"] * row["m"] / row["p"] / length(row, name))
-        for row in read("zero_bubble")
-        for name in schedules or ("1F1B", "1F1B-I", "ZB-1p")
+        for row in (read("zero_bubble") if rows is None else rows)
+        for name in _named(schedules, MEASURED)
     ]
+
+
+def _named(schedules: Sequence[str], known: Collection[str]) -> Collection[str]:
+    """These schedules, or all that are known. Raises ValueError if one is not."""
+    for name in schedules:
+        if name not in known:
+            raise ValueError(
+                f"{name!r} is none of {', '.join(known)} (ZB-2p is the result of a search, as scheduler.find's are)"
+            )
+    return schedules or known
 
 
 def _case(row: dict) -> str:

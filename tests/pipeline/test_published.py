@@ -65,9 +65,25 @@ def test_the_search_finds_no_more_in_little_memory():
     assert bubble_rate(row, longest_span(simulate(found, costs(row)))) == pytest.approx(row["ZB-1p"], abs=DIGITS)
 
 
-def test_measured_throughput_is_below_what_rates_promise(monkeypatch):
-    monkeypatch.setattr(published, "read", lambda name: [row for row in ROWS if row["m"] in (24, 48)])
-    off = {(r.what.split()[0], r.schedule): round(r.off, 2) for r in published.throughput("1F1B", "1F1B-I")}
+def test_rates_of_some_rows():
+    rows = [row for row in ROWS if row["p"] <= 16 and row["m"] <= 24]
+    found = published.zero_bubble("1F1B", "ZB-H1", rows=rows)
+    assert [(r.what, r.schedule) for r in found[:2]] == [("1.5B p=8 m=24", "1F1B"), ("1.5B p=8 m=24", "ZB-H1")]
+    assert len(found) == 2 * len(rows) == 4 and all(abs(r.ours - r.published) <= DIGITS for r in found)
+    assert published.zero_bubble(rows=[]) == []
+
+
+def test_figures_that_no_rule_gives():
+    with pytest.raises(ValueError, match="'ZB-2p' is none of 1F1B, 1F1B-I, ZB-H1, ZB-H2, ZB-1p "):
+        published.zero_bubble("1F1B", "ZB-2p")
+    for name in ("ZB-2p", "ZB-H1"):
+        with pytest.raises(ValueError, match=f"'{name}' is none of 1F1B, 1F1B-I, ZB-1p "):
+            published.throughput(name)
+
+
+def test_measured_throughput_is_below_what_rates_promise():
+    rows = [row for row in ROWS if row["m"] in (24, 48)]
+    off = {(r.what.split()[0], r.schedule): round(r.off, 2) for r in published.throughput("1F1B", "1F1B-I", rows=rows)}
     assert off == {
         ("1.5B", "1F1B"): 0.05,
         ("1.5B", "1F1B-I"): 0.11,
