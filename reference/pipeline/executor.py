@@ -16,6 +16,7 @@ Left out  Data parallelism over pipelines, and clipping by the norm of all gradi
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
@@ -56,7 +57,7 @@ class Pipeline:
     Afterwards `pipeline.stages` are this rank's: number -> module.
 
     Collective. Raises ValueError on every rank for another number of ranks, for stages that are not the schedule's, and
-    for a schedule that is not valid or not the same on all ranks.
+    for a schedule that is not valid, not the same on all ranks, or of several steps with a flush.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Pipeline:
         flush, with_optimizers = schedule.weights == "flush", (self.stages, self.optimizers)
         self.weights = Latest(*with_optimizers) if flush else Versions(*with_optimizers, schedule)
         self.passes = Passes(self.weights, schedule.stages - 1, loss, schedule.splits, set(recompute), seed)
+        self._when: dict[Action, tuple[float, float]] = {}
         self._flush, self._turns = flush, _turns(schedule, comm.rank)
         self._boundaries = Boundaries(comm, schedule, self.stages)
         device = next((p.device for stage in self.stages.values() for p in stage.parameters()), None)
@@ -101,16 +103,22 @@ class Pipeline:
 
     @property
     def seen(self) -> dict[tuple[int, int], int]:
-        """(stage, micro-batch) -> how many updates of this step the weights that it met had seen."""
+        """(stage, micro-batch) -> how many updates of the last step the weights that it met had seen."""
         return self.weights.seen
 
     @property
     def peak_activations(self) -> int:
-        """The most micro-batches whose activations this rank held at a time, each stage counted for itself."""
+        """The most micro-batches whose activations this rank held at a time, each stage counted for itself; of the last
+        step, 0 before the first."""
         return self.passes.peak
 
     def times(self) -> Times:
-        """When each action of the last step started and ended, the first at 0. Collective; clocks must agree."""
+        """When each action of the last step started and ended, the first at 0. Collective; clocks must agree.
+
+        Raises RuntimeError before the first step.
+        """
+        if not self._when:
+            raise RuntimeError("no step has been taken yet: call step() before times()")
         when = self.comm.allgather([self._when[action] for action in self.order])
         first = min((start for rank in when for start, _ in rank), default=0.0)
         starts = [[start - first for start, _ in rank] for rank in when]
@@ -206,8 +214,12 @@ def _one_each(stages: Mapping[int, nn.Module], make: Optimizers) -> dict[int, to
 
 def _check(comm, schedule: Schedule, recompute: Collection[int], ahead: int) -> None:
     """Raise ValueError on every rank if one of them has something that does not fit."""
-    agree(comm, "the schedules", [schedule.name, schedule.weights, *(" ".join(map(str, order)) for order in schedule)])
+    orders, pairs = (" ".join(map(str, order)) for order in schedule), map(sorted, schedule.together)
+    agree(
+        comm, "the schedules", [schedule.name, schedule.weights, *orders, *(f"together {places}" for places in pairs)]
+    )
     validate(schedule)
+    _one_step(schedule)
     agree(comm, "the arguments of Pipeline", [f"recompute={sorted(recompute)} {ahead=}"])
     if comm.size != schedule.ranks:
         raise ValueError(
@@ -224,6 +236,17 @@ def _check(comm, schedule: Schedule, recompute: Collection[int], ahead: int) -> 
             f"{schedule.stages} stages and {schedule.micro_batches} micro-batches need {tags} tags, and MPI promises "
             f"{mpi.TAG_LIMIT}: take fewer micro-batches a step"
         )
+
+
+def _one_step(schedule: Schedule) -> None:
+    """Raise ValueError for a schedule that flushes more than once: its steps would all be taken at the end."""
+    steps = Counter((r, a.stage) for r, order in enumerate(schedule) for a in order if a.kind == "S")
+    for (r, s), n in steps.items():
+        if schedule.weights == "flush" and n > 1:
+            raise ValueError(
+                f"{schedule.name} has {n} optimizer steps of stage {s} on rank {r}, and one step with a flush has one: "
+                f"make the schedule of one step, and call step() for each of the {n}"
+            )
 
 
 def _own(comm, schedule: Schedule, stages: Sequence[nn.Module] | Mapping[int, nn.Module]) -> dict[int, nn.Module]:

@@ -42,6 +42,7 @@ class Latest:
 
     def __init__(self, stages: Stages, optimizers: Mapping[int, torch.optim.Optimizer]):
         self.stages, self.optimizers = stages, optimizers
+        self.begin()
 
     def begin(self) -> None:
         """A new step."""
@@ -83,7 +84,7 @@ class Passes:
 
     def __init__(self, weights: Latest, last: int, loss: Loss, splits: Collection, recompute: Collection, seed: int):
         self.weights, self.last, self.loss, self.seed = weights, last, loss, seed
-        self.splits, self.recompute = splits, recompute
+        self.splits, self.recompute, self.peak = splits, recompute, 0
 
     def begin(self, step: int, y: Sequence[Tensor]) -> None:
         """Get ready for a step: its number, and the targets of each micro-batch."""

@@ -1,5 +1,7 @@
 """The executor: any schedule gives the serial program's numbers, in the simulator's time, memory and messages."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -10,7 +12,7 @@ from reference.models import CNN, GPT, IGNORED, MLP, TINY, Data, digits, gradien
 from reference.perf.meter import Meter
 from reference.pipeline.catalogue import SCHEDULES, make
 from reference.pipeline.executor import Pipeline
-from reference.pipeline.schedule import Schedule, parse
+from reference.pipeline.schedule import Schedule, parse, repeat
 from reference.pipeline.schedules import gpipe, one_f_one_b, pipedream
 from reference.pipeline.simulate import Costs, activations, simulate
 from reference.pipeline.stages import cut
@@ -354,6 +356,29 @@ def test_each_rank_picks_its_own_of_all_stages():
 def test_schedules_that_differ():
     told = "the schedules must be alike on all ranks, but differ on rank(s) [1]: rank 1 has 'GPipe' where"
     refused(told, 2, lambda comm: (gpipe if comm.rank else one_f_one_b)(2, 2))
+
+    pairs = make("DualPipe", 2, 4)
+    told = "the schedules must be alike on all ranks, but differ on rank(s) [1]: rank 1 has 'together [0]' where rank 0"
+    refused(told, 2, lambda comm: replace(pairs, together=(frozenset({0}),) * 2) if comm.rank else pairs)
+
+
+def test_two_steps_with_a_flush_are_two_calls():
+    """Both updates would come at the end, with gradients that are sums over both steps."""
+    told = (
+        "1F1B has 2 optimizer steps of stage 0 on rank 0, and one step with a flush has one: make the schedule of one"
+    )
+    refused(told, 2, repeat(one_f_one_b(2, 1), 2))
+
+
+def test_before_the_first_step_there_is_nothing():
+    def program(comm, schedule):
+        pipeline = Pipeline(comm, schedule, cut(mlp(), evenly(mlp(), 2)))
+        assert pipeline.seen == {} and pipeline.peak_activations == 0
+        with pytest.raises(RuntimeError, match="no step has been taken yet"):
+            pipeline.times()
+
+    for schedule in (one_f_one_b(2, 2), pipedream(2, 2)):
+        launch(program, 2, schedule)
 
 
 def test_a_schedule_that_nobody_can_carry_out():
