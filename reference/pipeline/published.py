@@ -114,9 +114,7 @@ def _named(schedules: Sequence[str], known: Collection[str]) -> Collection[str]:
     """These schedules, or all that are known. Raises ValueError if one is not."""
     for name in schedules:
         if name not in known:
-            raise ValueError(
-                f"{name!r} is none of {', '.join(known)} (ZB-2p is the result of a search, as scheduler.find's are)"
-            )
+            raise ValueError(f"{name!r} is none of {', '.join(known)} (ZB-2p: scheduler.find)")
     return schedules or known
 
 
