@@ -47,7 +47,8 @@ class Versions(Latest):
     ):
         if schedule.splits:
             raise ValueError(f"{schedule.name} keeps versions of weights, and cannot have I and W: write B")
-        self.told, self.most = {of: v for of, v in versions(schedule).items() if of[0] in stages}, 1
+        self.told = {of: version for of, version in versions(schedule).items() if of[0] in stages}
+        self.most = 1
         super().__init__(stages, optimizers)
 
     def begin(self) -> None:

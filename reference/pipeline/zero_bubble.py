@@ -12,6 +12,8 @@ Idea      The stage before waits for I, the gradient for the input; for W, the g
           memory is the time between F and W, so the distances set it: the smallest there can be make V-Min.
 Price     ZB-H1 keeps as much as 1F1B on its first rank, on every rank; H2 nearly twice that; V-Half and V-Min about a
           half and a third, with bubbles of about a half and two thirds of 1F1B's. V sends twice as many messages.
+Holds     as it is told here if F, I and W take equally long and messages no time; bubbles.py has what holds for others.
+          ZB-H1's (p - 1)(F + I - W) asks for m >= p and W no longer than F and I.
 Letters   p ranks, m micro-batches, r rank.
 """
 
