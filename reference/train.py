@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -37,7 +38,7 @@ from .data_parallel.replica import Replica
 from .models import CNN, GPT, MLP, Config, Data, accuracy, batch, digits, loss_sum, share, text, train
 from .perf.measure import Spread, spread
 from .pipeline import draw, trainer
-from .pipeline.catalogue import SCHEDULES, make
+from .pipeline.catalogue import SCHEDULES, make, named
 from .pipeline.schedule import Schedule
 
 Build = Callable[[int], nn.Module]  # seed -> a model
@@ -53,6 +54,8 @@ COMPRESSORS: dict[str, Callable[[Replica], Callable]] = {
     "power-sgd": lambda replica: hooks.power_sgd(replica, rank=2),
 }
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+PIPELINE = {"schedule": "1F1B", "chunks": None, "timeline": None}  # options, and what they are if left out
+DATA_PARALLEL = {"bucket": 25 * 2**20, "order": "reverse", "compress": "none"}
 SAME = 1e-3  # relative: by how much a loss may be off the serial one after many rounded steps
 
 
@@ -71,51 +74,57 @@ def parser() -> cli.Parser:
     words = "parts of a rank's share, or a pipeline's, one after the other (default: 1; 2 for each of --stages)"
     p.add_argument("--micro-batches", type=int, help=words)
     p.add_argument("--stages", type=int, help="ranks of a pipeline, which divide the ranks")
-    p.add_argument("--schedule", type=schedule_name, default="1F1B", help=", ".join(SCHEDULES) + " (default: 1F1B)")
+    p.add_argument("--schedule", help=", ".join(SCHEDULES) + " (default: 1F1B)")
     p.add_argument("--chunks", type=int, help="stages that each rank has, where a schedule leaves the choice")
     p.add_argument("--timeline", metavar="FILE", help="write a step of the pipeline as JSON for ui.perfetto.dev")
     p.add_argument("--optimizer", choices=OPTIMIZERS, default="sgd")
     p.add_argument("--rate", type=float, default=0.3, help="learning rate (default: 0.3)")
-    p.add_argument("--bucket", type=cli.nbytes, default=25 * 2**20, help="4KiB, 1MiB, ... (default: 25MiB)")
-    p.add_argument("--order", choices=("reverse", "ready"), default="reverse", help="of the gradients in the buckets")
+    p.add_argument("--bucket", type=cli.nbytes, help="4KiB, 1MiB, ... (default: 25MiB)")
+    words = "of the gradients in the buckets (default: reverse)"
+    p.add_argument("--order", choices=("reverse", "ready"), help=words)
     words = "bf16; top-k: 1 %% of each bucket, with error feedback; power-sgd: rank 2"
-    p.add_argument("--compress", choices=COMPRESSORS, default="none", metavar="HOW", help=words)
+    p.add_argument("--compress", choices=COMPRESSORS, metavar="HOW", help=words)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
     return p
 
 
-def schedule_name(text: str) -> str:
-    """The catalogue's name, however it is spelt: "interleaved-1f1b". Raises ArgumentTypeError for no schedule."""
-    plain = {re.sub(r"[\W_]", "", name.lower()): name for name in SCHEDULES}
-    try:
-        return plain[re.sub(r"[\W_]", "", text.lower())]
-    except KeyError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no schedule; choose from {', '.join(SCHEDULES)}") from None
-
-
 def check(options: argparse.Namespace) -> None:
     """Fill in what was left open. Raises BadInput for settings that make no sense."""
-    if options.micro_batches is None:
-        options.micro_batches = 2 * options.stages if options.stages else 1
+    others, why = (
+        (PIPELINE, "for pipelines: say with --stages how many ranks make one")
+        if options.stages is None
+        else (DATA_PARALLEL, "for data parallelism alone: leave out --stages")
+    )
+    if given := [f"--{name}" for name in others if getattr(options, name) is not None]:
+        raise cli.BadInput(f"{' and '.join(given)} {'are' if len(given) > 1 else 'is'} {why}")
+    defaults = PIPELINE | DATA_PARALLEL | {"micro_batches": 2 * (options.stages or 0) or 1}
+    for name, value in defaults.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
     for name in ("stages", "chunks", "layers", "steps", "batch", "micro_batches", "bucket"):
         given = getattr(options, name)
         if given is not None and given < 1:
             raise cli.BadInput(f"--{name.replace('_', '-')} must be at least 1, got {given}")
     if not 0 < options.rate < float("inf"):
         raise cli.BadInput(f"--rate must be above 0 and finite, got {options.rate}")
-    if options.stages is None and (options.timeline or options.chunks):
-        raise cli.BadInput("--chunks and --timeline are for pipelines: say with --stages how many ranks make one")
-    if options.stages and options.compress != "none":
-        raise cli.BadInput("--compress is for data parallelism alone: leave out --stages")
+
+
+def check_file(comm, options: argparse.Namespace) -> None:
+    """Raise BadInput on every rank if rank 0 cannot write the timeline: before training, not after it."""
+    path, bad = Path(options.timeline or "step.json"), None
+    if comm.rank == 0 and options.timeline and (path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK)):
+        bad = cli.BadInput(f"--timeline {path} cannot be written: name a file in a folder that is there")
+    cli.agree(comm, bad)
 
 
 def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Build]:
     """The schedule, None without a pipeline, and what builds the model. Raises BadInput if they cannot be."""
-    name, v = options.schedule, options.chunks
-    if name == "1F1B" and v and v > 1:
-        name = "interleaved 1F1B"
+    v = options.chunks
     try:
+        name = named(options.schedule)
+        if name == "1F1B" and v and v > 1:
+            name = "interleaved 1F1B"
         schedule = make(name, options.stages, options.micro_batches, v) if options.stages else None
         layers = options.layers or max(2, schedule.stages if schedule else 0)
         build = partial(MODELS[options.model][0], layers)
@@ -184,12 +193,13 @@ def run(comm, options: argparse.Namespace) -> int:
     """Train, verify, and print what came of it."""
     check(options)
     schedule, build = chosen(comm.size, options)
+    check_file(comm, options)
     torch.set_num_threads(1)  # ranks share the cores
     load = MODELS[options.model][1]
     model, data = build(options.seed + comm.rank), load(True)
     if comm.rank == 0 and not options.json:
         print(headline(comm, schedule, options, model))
-    found = {"ranks": comm.size, "compress": options.compress, "late": False}
+    found = {"model": options.model, "ranks": comm.size, "compress": options.compress, "late": False}
     if schedule:
         found |= train_pipelined(comm, options, schedule, model, data)
     else:
@@ -210,10 +220,10 @@ def headline(comm, schedule: Schedule | None, options: argparse.Namespace, model
     size = sum(p.numel() for p in model.parameters())
     lines = [f"{options.model}, {size:,} parameters, {comm.size} rank{'s' * (comm.size > 1)}, {cli.library()}"]
     if schedule:
-        pipelines, stages = comm.size // schedule.ranks, schedule.stages
+        p, pipelines, stages = schedule.ranks, comm.size // schedule.ranks, len(schedule.chunks[0])
         many = f"{pipelines} pipelines of " if pipelines > 1 else ""
-        parts = f"{stages} stage{'s' * (stages > 1)}, {schedule.micro_batches} micro-batches"
-        lines.append(f"{many}{parts}, {schedule.name}")
+        parts = f"{p} rank{'s' * (p > 1)} with {stages} stage{'s' * (stages > 1)}{' each' * (p > 1)}"
+        lines.append(f"{many}{parts}, {schedule.micro_batches} micro-batches, {schedule.name}")
     elif comm.size == 1:
         lines.append("one rank averages with nobody; for more: mpirun -n 2 python -m reference.train")
     return "\n".join(lines)
@@ -228,7 +238,7 @@ def as_text(found: dict, times: Spread) -> str:
     return "\n".join(
         [
             *(f"step {number:4}  loss {losses[number]:.4f}" for number in shown),
-            f"test accuracy {found['accuracy']:.1%}",
+            f"test accuracy {found['accuracy']:.1%}" + " of next bytes guessed right" * (found["model"] == "gpt"),
             f"a step takes {median:.2f} [{low:.2f} .. {high:.2f}] ms: median and quartiles",
             *(beside(found["measured"], found["simulated"]) if "measured" in found else []),
             f"{verified}: the same bits on all ranks; losses off the serial program's by {found['off_serial']:.1e}"
@@ -241,8 +251,8 @@ def beside(measured: dict, simulated: dict) -> list[str]:
     """A step of the pipeline, measured and simulated."""
     return [
         f"{name:9}  a step of the pipeline {1e3 * one['makespan']:.2f} ms, bubble {one['bubble']:.1%}, "
-        f"micro-batches kept {' '.join(f'{peak:g}' for peak in one['peaks'])}"
-        for name, one in (("measured", measured), ("simulated", simulated))
+        f"micro-batches kept {' '.join(f'{peak:g}' for peak in one['peaks'])}{more}"
+        for name, one, more in (("measured", measured, ""), ("simulated", simulated, " (messages take no time)"))
     ]
 
 

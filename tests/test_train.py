@@ -48,7 +48,9 @@ def test_a_pipeline_trains_as_one_rank_does(tmp_path):
 def test_what_a_pipeline_prints():
     done = run(0, "--steps", "2", "--stages", "1", "--schedule", "PipeDream", "--model", "gpt")
     assert done.returncode == 0, done.stderr
-    assert "1 stage, 2 micro-batches, PipeDream" in done.stdout and "simulated  a step" in done.stdout
+    assert "1 rank with 1 stage, 2 micro-batches, PipeDream" in done.stdout
+    assert "simulated  a step" in done.stdout and "(messages take no time)" in done.stdout
+    assert "of next bytes guessed right" in done.stdout
     assert "\nverified: the same bits" in done.stdout and "gradients are late" in done.stdout
 
 
@@ -58,6 +60,7 @@ def test_what_a_pipeline_prints():
         (0, ["--batch", "0"], "--batch must be"),
         (0, ["--model", "x"], "gpt"),
         (2, ["--stages", "3"], "a pipeline of 3 ranks, and 2 are running: start 3"),
+        (2, ["--stages", "2", "--timeline", "/nowhere/x.json"], "--timeline /nowhere/x.json cannot be written"),
     ],
 )
 def test_bad_input_is_told_once(ranks, arguments, says):
@@ -69,12 +72,14 @@ def test_bad_input_is_told_once(ranks, arguments, says):
     "arguments, says",
     [
         (["--rate", "nan"], "--rate"),
-        (["--stages", "1", "--schedule", "2F2B"], "'2F2B' is no schedule; choose from naive, GPipe, 1F1B"),
+        (["--stages", "1", "--schedule", "2F2B"], "there is no schedule '2F2B'; choose from naive, GPipe, 1F1B"),
         (["--stages", "1", "--micro-batches", "0"], "--micro-batches must be at least 1"),
         (["--stages", "1", "--chunks", "4", "--layers", "2"], "4 stages and a model of 3 layers"),
         (["--stages", "1", "--chunks", "2", "--schedule", "GPipe"], "GPipe has 1 stage"),
-        (["--stages", "1", "--compress", "bf16"], "--compress is for data parallelism alone"),
-        (["--timeline", "x"], "--stages"),
+        (["--stages", "1", "--compress", "bf16"], "--compress is for data parallelism alone: leave out --stages"),
+        (["--stages", "1", "--bucket", "1MiB", "--order", "ready"], "--bucket and --order are for data parallelism"),
+        (["--timeline", "x"], "--timeline is for pipelines: say with --stages"),
+        (["--schedule", "DualPipe"], "--schedule is for pipelines: say with --stages how many ranks make one"),
     ],
 )
 def test_what_makes_no_sense_is_bad_input(arguments, says):

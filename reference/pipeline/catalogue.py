@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -46,17 +47,27 @@ SCHEDULES: dict[str, Entry] = {
 }
 
 
+def named(text: str) -> str:
+    """The catalogue's name, however it is spelt: "interleaved-1f1b". Raises ValueError for no schedule's."""
+    plain = {re.sub(r"[\W_]", "", name.lower()): name for name in SCHEDULES}
+    try:
+        return plain[re.sub(r"[\W_]", "", text.lower())]
+    except KeyError:
+        raise ValueError(f"there is no schedule {text!r}; choose from {', '.join(SCHEDULES)}") from None
+
+
 def make(name: str, p: int, m: int, v: int | None = None) -> Schedule:
-    """The schedule of that name for p ranks, m micro-batches and, where one can choose, v chunks a rank (or 2).
+    """The schedule of that name, however it is spelt, for p ranks, m micro-batches and v chunks a rank, where one can
+    choose (2 unless told).
 
     Raises ValueError for a name, or numbers, for which there is none.
     """
-    if name not in SCHEDULES:
-        raise ValueError(f"there is no schedule {name!r}; choose from {', '.join(SCHEDULES)}")
+    name = named(name)
     entry = SCHEDULES[name]
     check_sizes(p, m, v or 1)
     if entry.chunks is None:
         return entry.function(p, m, 2 if v is None else v)
     if v not in (None, entry.chunks):
-        raise ValueError(f"{name} has {entry.chunks} stage(s) a rank, not {v}: leave v out")
+        stages = f"{entry.chunks} stage{'s' * (entry.chunks > 1)}"
+        raise ValueError(f"{name} has {stages} a rank, not {v}: take {entry.chunks}, or do not choose")
     return entry.function(p, m)

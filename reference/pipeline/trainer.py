@@ -3,7 +3,7 @@
 Idea      Of P ranks, p make a pipeline. If P is k p, there are k of them, and each takes its share of every batch: data
           parallelism over pipelines. The ranks that have the same stages average their gradients after the step.
 Before    models.train(model, data, optimizer, ...)
-After     the same losses and weights, each rank with p-th parts of the model's activations and optimizer state
+After     the same losses and weights, each rank with gradients and optimizer state of its own stages only
 Cut       so that the slowest stage has the fewest FLOPs (partition.py).
 Left out  Averaging while the backward passes go on (data_parallel/replica.py does): the gradients of a stage are
           complete when the last micro-batch is through. The whole model is built on each rank, for it is small.
@@ -50,7 +50,8 @@ class Trained(NamedTuple):
         return sorted(steps, key=lambda times: times.makespan)[len(steps) // 2]
 
     def beside(self) -> dict[str, dict]:
-        """Makespan (seconds), bubble and peaks of that step, "measured" and "simulated" with the seconds it took."""
+        """Makespan (seconds), bubble and peaks of that step: "measured", and "simulated" with the seconds that each
+        stage took for each kind of action, and messages that take no time."""
         simulated = simulate(self.typical.schedule, measured(self.typical))
         return {
             "measured": {"makespan": self.typical.makespan, "bubble": self.typical.bubble, "peaks": self.peaks},
@@ -79,26 +80,32 @@ def train(
     check(comm.size, schedule, model)
     pipe, copies = groups(comm, schedule.ranks)
     stages = cut(model, balanced(model, data.x[: max(size // schedule.micro_batches, 1)], schedule.stages))
-    mine = {s: stages[s] for s in schedule.chunks[pipe.rank]}
     replicate.broadcast(comm, model)
     many = copies.size > 1
-    pipeline = Pipeline(pipe, schedule, mine, optimizer=None if many else optimizer, seed=seed + comm.rank - pipe.rank)
-    weights = list({id(w): w for stage in mine.values() for w in stage.parameters() if w.requires_grad}.values())
+    masks = seed + comm.rank - pipe.rank  # of dropout: the same on all ranks of a pipeline, others in each pipeline
+    pipeline = Pipeline(pipe, schedule, stages, optimizer=None if many else optimizer, seed=masks)
+    weights = [w for w in nn.ModuleList(pipeline.stages.values()).parameters() if w.requires_grad]
     own = optimizer(weights) if many and weights else None
-    found = Trained([], [], [], [])
+    losses, seconds, times = [], [], []
     for number in steps:
         part = batch(data, size, number, seed, copies.rank, copies.size)
         start = mpi.wtime(comm)
-        loss = pipeline.step(micro_batches(part, schedule.micro_batches), number)
-        if many:
-            loss = average(copies, weights, loss, targets(part))
+        losses.append(_step(pipeline, copies, weights, own, part, number))
+        seconds.append(mpi.wtime(comm) - start)
+        times.append(pipeline.times())
+    collect(pipe, copies, schedule, stages)
+    return Trained(losses, seconds, times, pipe.allgather(pipeline.peak_activations))
+
+
+def _step(pipeline: Pipeline, copies, weights: list, own: torch.optim.Optimizer | None, part: Data, number: int):
+    """A step on this pipeline's part of a batch, with the update that waits for the other pipelines, if there are any;
+    the mean loss over the whole batch."""
+    loss = pipeline.step(micro_batches(part, pipeline.schedule.micro_batches), number)
+    if copies.size > 1:
+        loss = average(copies, weights, loss, targets(part))
         if own:
             own.step()
-        found.seconds.append(mpi.wtime(comm) - start)
-        found.losses.append(loss)
-        found.times.append(pipeline.times())
-    collect(pipe, copies, schedule, stages)
-    return found._replace(peaks=pipe.allgather(pipeline.peak_activations))
+    return loss
 
 
 def check(ranks: int, schedule: Schedule, model: nn.Module) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reference.pipeline.catalogue import SCHEDULES, make
+from reference.pipeline.catalogue import SCHEDULES, make, named
 from reference.pipeline.validate import validate
 
 
@@ -23,12 +23,19 @@ def test_what_is_offered_is_valid(name):
 def test_chunks_can_be_chosen_where_there_is_a_choice():
     assert make("interleaved 1F1B", 2, 4, v=3).stages == 6
     assert make("ZB-V", 2, 4, v=2).orders == make("ZB-V", 2, 4).orders
-    with pytest.raises(ValueError, match=r"GPipe has 1 stage\(s\) a rank, not 3: leave v out"):
+    with pytest.raises(ValueError, match=r"GPipe has 1 stage a rank, not 3: take 1, or do not choose"):
         make("GPipe", 2, 4, v=3)
+    with pytest.raises(ValueError, match=r"ZB-V has 2 stages a rank, not 3: take 2, or do not choose"):
+        make("zb-v", 2, 4, v=3)
+
+
+def test_names_may_be_spelt_in_any_way():
+    assert all(named(name.upper().replace(" ", "_")) == name for name in SCHEDULES)
+    assert make("interleaved-1f1b", 2, 4) == make("interleaved 1F1B", 2, 4)
 
 
 def test_what_there_is_not():
-    with pytest.raises(ValueError, match="there is no schedule 'gpipe'; choose from naive, GPipe"):
-        make("gpipe", 2, 4)
+    with pytest.raises(ValueError, match="there is no schedule '2F2B'; choose from naive, GPipe"):
+        make("2F2B", 2, 4)
     with pytest.raises(ValueError, match=r"m \(micro-batches\) must be a whole number of at least 1, got 0"):
         make("DualPipe", 2, 0)
