@@ -5,15 +5,18 @@ Papers    Narayanan et al., "Efficient Large-Scale Language Model Training on GP
 Idea      Rank r has the stages r, r + p, r + 2p, ...: v chunks, each a v-th of its work. To fill the pipeline, and to
           empty it, takes p - 1 passes of a chunk instead of a whole share: the bubble is (p - 1)(F + B)/v.
 Groups    Micro-batches go round in groups. Rank 0 does chunk 0 for each of a group, then chunk 1 for each. A
-          micro-batch comes round to it p passes later, so a group of p keeps rank 0 busy until then. Hence Megatron
+          micro-batch comes round to it p passes later, so a group of p keeps rank 0 busy until then. Hence the paper
           asks for m to be a multiple of p. In a last group of q < p rank 0 would wait p - q passes in every round,
-          and with three chunks the orders may wait for each other for good (p = 4, m = 5).
+          and the orders may wait for each other for good (p = 4, m = 5 with three chunks; p = 5, m = 7 with two).
+          Megatron-Core now takes groups of other sizes, the last of at least p; PyTorch floor(m/p) groups, if they
+          divide m.
 Any m     What is needed is not groups of p but of at least p. As many of them as m allows, of nearly equal size, give
           (p - 1)(F + B)/v for every m >= p. With m < p there is one group, and p - m passes are lost in each round.
 Lead      Rank r does (v - 1) g forward passes more than the last rank's first backward pass asks for, and `lead` more
           for each rank after it; g: size of a group. Lead 1 has the same bubble, as long as messages take no time.
           Lead 2 (Megatron) has each result ready one pass before it is needed, which hides messages of up to
-          min(F, B)/v. It keeps more activations: v p + p - 1 of a chunk on rank 0 instead of v p.
+          min(F, B)/v for v >= 2, of up to (F + B)/2 for v = 1; only filling and emptying wait for them. It keeps more
+          activations: v p + p - 1 of a chunk on rank 0 instead of v p.
 Breadth   One group of all m, all forward passes first. A rank changes its chunk 2v - 2 times in a step, so fully
           sharded weights are gathered that often, and the gradients of a chunk are done, and can travel, while the
           next chunk computes. Price: all m micro-batches are kept. Depth first is Lamy-Poirier's name for Megatron's.

@@ -86,8 +86,9 @@ def test_why_megatron_asks_for_a_multiple_of_p(monkeypatch):
     validate(interleaved(4, 5, 3))
     monkeypatch.setattr(module, "groups", lambda m, least: [range(a, min(a + least, m)) for a in range(0, m, least)])
     assert (equal, idle(interleaved(4, 5, 2)), idle(interleaved(4, 6, 2))) == (9, 18, 19)
-    with pytest.raises(InvalidSchedule, match="wait"):
-        validate(interleaved(4, 5, 3))
+    for p, m, v in ((4, 5, 3), (5, 7, 2)):
+        with pytest.raises(InvalidSchedule, match="wait"):
+            validate(interleaved(p, m, v))
     with pytest.raises(ValueError, match="m must be a multiple of p; take 8 micro-batches"):
         depth_first(4, 5, 3)
     assert depth_first(4, 8, 3).orders == interleaved(4, 8, 3).orders
@@ -104,6 +105,16 @@ def test_what_lead_two_buys_and_costs():
     assert activations(early)[0] / 2 == 4 * (1 + 3 / (4 * 2))
     longer = interleaved(4, 15, 2, group=5)  # five passes until the first of a group of five is to come round
     assert idle(longer, costs) == 9 + 2 * 3 * 0.5 + 2 * (4 * 0.5 - 1) - 1
+
+
+@pytest.mark.parametrize(
+    ("v", "F", "B", "hidden"), [(1, 1, 2, 1.5), (1, 3, 1, 2), (2, 1, 2, 1), (2, 3, 1, 1), (4, 1, 1, 1), (4, 2, 3, 2)]
+)
+def test_how_long_messages_lead_two_hides(v, F, B, hidden):
+    """F, B of a chunk: min(F, B), or their mean with one chunk. To fill and to empty, 2 (p v - 1) messages are met."""
+    schedule, met = interleaved(4, 16, v, lead=2), 2 * (4 * v - 1)
+    assert idle(schedule, Costs(F=F, B=B, send=hidden)) == 3 * (F + B) + met * hidden
+    assert idle(schedule, Costs(F=F, B=B, send=1.25 * hidden)) > 3 * (F + B) + met * 1.25 * hidden
 
 
 def test_how_often_weights_are_gathered():
