@@ -9,7 +9,7 @@ Before    B    dx and dW of every layer, from the last to the first          all
 After     I    dx of every layer           all is freed but x and dy of the layers that are split
           W    dW of every layer           the rest
 Layers    nn.Linear is written out. Another layer with a matrix (an embedding, a convolution) gets a small graph of its
-          own, through which autograd goes twice: for dx, then for dW.
+          own, through which autograd goes twice: for dx, then for dW. It must take one tensor and give one.
 Sends     what B does
 Price     x and dy are kept until W. Of a GPT's block these are 7 + 9 b s h numbers, where the graph up to then was 16,
           or 30 if dropout's masks and attention's scores are in it: I frees little, and sometimes nothing.

@@ -97,34 +97,6 @@ def test_what_does_not_fit_is_told_in_numbers():
         partition(layers, 3, live=[2, 1])
 
 
-NAN = float("nan")
-SIX = [Layer(1.0, 2.0)] * 6
-
-
-@pytest.mark.parametrize(
-    "call, why",
-    [
-        (lambda: partition(SIX, 8), "8 stages need at least 8 layers, got 6: take 6 stages at most"),
-        (lambda: partition(SIX, 0), r"workers \(stages\) must be a whole number of at least 1, got 0"),
-        (lambda: partition(SIX, 2.0), "must be a whole number of at least 1, got 2.0"),
-        (lambda: partition(SIX, []), "stages must be a whole number of at least 1, got 0"),
-        (lambda: partition([], 1), "layers must be a whole number of at least 1, got 0"),
-        (lambda: equal_counts(6, 0), "stages must be a whole number of at least 1, got 0"),
-        (lambda: partition(SIX, [Worker(), Worker(0.0)]), r"worker 1: .* must have a finite speed above 0"),
-        (lambda: partition(SIX, [Worker(memory=NAN)]), "a memory of at least 0 bytes"),
-        (lambda: partition([*SIX, Layer(NAN, 1.0)], 2), "layer 6: forward = nan must be finite and at least 0"),
-        (lambda: additive([Layer(1.0, -2.0)], 1), "layer 0: backward = -2.0 must be finite and at least 0"),
-        (lambda: partition(SIX, 2, live=[1, NAN]), "live: nan micro-batches on stage 1"),
-        (lambda: stage_seconds(SIX, (2, 4)), r"ends = \(2, 4\) must end with 6, the number of layers"),
-        (lambda: costs(SIX, (2, 2, 6)), r"ends = \(2, 2, 6\) must rise"),
-        (lambda: stage_seconds(SIX, (2, 6), [Worker()] * 3), r"2 stages, ends = \(2, 6\), and 3 workers"),
-    ],
-)
-def test_what_cannot_be(call, why):
-    with pytest.raises(ValueError, match=why):
-        call()
-
-
 def test_memory_moves_layers_to_the_back_for_the_first_stages_keep_most():
     """1F1B, four stages: 4, 3, 2 and 1 micro-batches are alive. GPipe keeps all eight everywhere."""
     layers = [Layer(1.0, 2.0, weights=4.0, kept=1.0)] * 16

@@ -68,6 +68,11 @@ def test_the_same_gradients(name, model, x):
             torch.testing.assert_close(parameter.grad, expected[n])
 
 
+def test_no_other_name_will_do():
+    with deferred(layer := nn.Linear(4, 4), deque()), pytest.raises(TypeError, match="something else than one tensor"):
+        layer(other=torch.rand(2, 4))
+
+
 def test_the_first_part_leaves_the_weights_alone():
     model, seen = MLP((64, 8, 10)), []
     in_two_parts(model, digits().x[:3].requires_grad_(), lambda: seen.extend(p.grad for p in model.parameters()))
