@@ -3,7 +3,8 @@
 Text      `picture` writes the order, `gantt` the times, one column per unit of time: a small case is read by eye, and
           is a test.
 Figure    `draw` has one bar per action. Colours are Okabe and Ito's (2008), which the colour-blind tell apart, and W
-          has lower bars; later chunks of a rank are lighter; a number in a bar is its micro-batch.
+          has lower bars; a rank's second, third and fourth chunks are ever lighter, and more look as the fourth does;
+          a number in a bar is its micro-batch.
 Times     may be simulated or recorded: nothing here needs starts that are aligned.
 """
 
@@ -132,7 +133,7 @@ def draw(times: Times, ax=None, title: str = ""):
     ax.set_title(title, loc="left", fontsize="medium")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(left=False, labelsize="small")
-    _legend(ax, groups)
+    _legend(ax, {key for key, group in groups.items() if room * max(bar.end - bar.start for bar in group) > 1})
     return ax
 
 
@@ -161,16 +162,16 @@ def _style(kind: str, chunk: int) -> dict:
     return {"facecolor": colour, "edgecolor": "white", "linewidth": 0.5}
 
 
-def _legend(ax, groups) -> None:
-    """What the colours mean, below the axes."""
+def _legend(ax, seen: set[tuple[int, str]]) -> None:
+    """What the colours mean, below the axes: of the (chunk, kind) that are seen; of later chunks F stands for all."""
     from matplotlib.patches import Patch
 
-    kinds = [kind for kind in KINDS if any(kind == k for _, k in groups)]
+    kinds = [kind for kind in KINDS if any(kind == k for _, k in seen)]
     handles = [Patch(**_style(kind, 0), label=KINDS[kind]) for kind in kinds]
-    chunks = 1 + max((chunk for chunk, _ in groups), default=0)
-    if chunks > 1:
-        names = ("first chunk", "second chunk", "third chunk", "later chunks")
-        handles += [Patch(**_style("S", c), label=name) for c, name in enumerate(names[:chunks])]
+    chunks = 1 + max((chunk for chunk, _ in seen), default=0)
+    names = ("second chunk", "third chunk", "fourth chunk" if chunks <= len(LIGHTER) else "later chunks")
+    for c, name in enumerate(names[: chunks - 1], start=1):
+        handles.append(Patch(**_style(kinds[0], c), label=f"{KINDS[kinds[0]]}, {name}"))
     if handles:
         place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 2.4}
         ax.legend(handles=handles, ncols=3, frameon=False, fontsize="x-small", handlelength=1.2, **place)

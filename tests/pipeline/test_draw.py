@@ -75,7 +75,7 @@ def test_the_figure_has_a_bar_for_every_action(name):
     assert sum(width for _, width, _, _ in shown) == pytest.approx(seconds)
     actions = [action for order in schedule for action in order if action.kind != "S"]  # S takes no time
     assert sorted(texts) == sorted(str(action.micro) for action in actions)
-    assert len(legend) == len({a.kind for a in actions}) + (2 if max(map(len, schedule.chunks)) > 1 else 0)
+    assert len(legend) == len({a.kind for a in actions}) + (max(map(len, schedule.chunks)) > 1)
 
 
 def test_kinds_and_chunks_look_different():
@@ -132,3 +132,12 @@ def test_perfetto_gets_every_action_and_the_messages_between_them():
     assert arrival["the activation of 0F1"] == 2.5  # 0F1 ends at 2 s
     rows = json.loads(with_messages.to_perfetto())["traceEvents"]
     assert sum(row["ph"] == "s" for row in rows) == 6 and {"2F0", "0F0"} & {row["name"] for row in rows} == {"0F0"}
+
+
+def test_the_legend_names_what_can_be_seen():
+    """Chunks in the colour of forward passes, which are in the figure; updates only if they are as wide as a point."""
+    times = simulate(catalogue.make("interleaved 1F1B", 2, 4, 5), Costs(S=0.001))
+    chunks = [f"forward, {which}" for which in ("second chunk", "third chunk", "later chunks")]
+    assert drawn(times)[2] == ["forward", "backward", *chunks]
+    assert drawn(simulate(one_f_one_b(2, 2), Costs(S=0.001)))[2] == ["forward", "backward"]
+    assert drawn(simulate(one_f_one_b(2, 2), Costs(S=1)))[2] == ["forward", "backward", "optimizer step"]
