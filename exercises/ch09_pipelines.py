@@ -289,7 +289,7 @@ def partition(seconds, p):
     Layers stay in their order: the first stage has the first ones, and so on. Each stage has at least one. All stages
     work at once, so the slowest one sets the pace: its sum of seconds must be the least there is.
 
-    Example: [4, 2, 2, 2, 2] in two stages is [2, 3], with sums 6 and 6. There is no time to try all the ways to cut.
+    Example: [6, 2, 2, 2, 2, 2] in two stages is [2, 4], with sums 8 and 8. There is no time to try all the ways to cut.
     """
     raise NotImplementedError
 

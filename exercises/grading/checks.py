@@ -57,7 +57,10 @@ def arrays(
 
 
 def kept(name: str) -> Check:
-    """The arguments are the same after the call; `name` is what the array, or the list of arrays, is called."""
+    """The arguments are the same after the call.
+
+    name    what the array, or the list of arrays, is called; where there are several arguments, a word for each
+    """
 
     def check(case: Case, answer: Answer) -> Finding | None:
         for rank, (before, after) in enumerate(zip(case.arguments, answer.arguments)):
@@ -65,10 +68,11 @@ def kept(name: str) -> Check:
                 if not np.array_equal(was, now):
                     where = np.flatnonzero(np.ravel(was != now))
                     on = f" on rank {rank}" * (case.ranks > 1)
+                    its = place.split("[")[0]
                     return Finding(
                         f"{place}{on} was changed: {where.size} of its {was.size} elements, the first at {where[0]}.",
-                        f"The caller still needs its {name}: work on a copy. (Slices of an array, so also what "
-                        f"np.array_split returns, are views: who writes into one writes into {name}.)",
+                        f"The caller still needs its {its}: work on a copy. (Slices of an array, so also what "
+                        f"np.array_split returns, are views: who writes into one writes into {its}.)",
                     )
         return None
 
@@ -293,9 +297,10 @@ def kind(call: str) -> str:
 
 
 def _arrays_in(name: str, arguments: tuple) -> list[tuple[str, np.ndarray]]:
-    """The (name, array) of the arrays among a call's arguments, and in lists among them."""
-    found = [(name, value) for value in arguments if isinstance(value, np.ndarray)]
-    for value in arguments:
+    """The (name, array) of the arrays among a call's arguments, and in lists among them. name: as in `kept`."""
+    named = [*zip(name.split(), arguments)] if " " in name else [(name, value) for value in arguments]
+    found = [(name, value) for name, value in named if isinstance(value, np.ndarray)]
+    for name, value in named:
         if isinstance(value, list):
             found += [(f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, np.ndarray)]
     return found

@@ -61,10 +61,11 @@ def no_order(got: object, who: str, wanted: Sequence[str]) -> Finding | None:
     strange = next((word for word in order if word not in wanted), None)
     if strange is not None:
         micro = re.fullmatch(r"\d*[FBIW](\d+)", strange)
+        too_far = micro and all(re.search(r"\d+$", word)[0] != micro[1] for word in wanted)
         hint = (
             "Micro-batches are numbered from 0 to m - 1. Does a loop go too far?"
-            if micro
-            else f'An action is written like "{wanted[0]}".'
+            if too_far
+            else f'An action is written like "{wanted[0]}" here, and its letter is one of {letters(wanted)}.'
         )
         return Finding(f'{who}: {shown(order)}\n  there is no action "{strange}".', hint)
     twice = next((word for word, times in there.items() if times > 1), None)
@@ -81,6 +82,11 @@ def no_order(got: object, who: str, wanted: Sequence[str]) -> Finding | None:
             "passes as there are micro-batches, when they are added up?",
         )
     return None
+
+
+def letters(wanted: Sequence[str]) -> str:
+    """The kinds of these actions: "F, B"."""
+    return ", ".join(dict.fromkeys(re.search("[FBIW]", word)[0] for word in wanted))
 
 
 def waits(orders: Orders) -> list[tuple[int, Action, Action]]:

@@ -210,7 +210,29 @@ def weighted(weight):
     return gradient
 
 
+def above_zero(case):
+    """Targets above 0 are counted."""
+    ((mean, X, y, m),) = case.arguments
+    parts = [(mean.mean(X[part], y[part]), (y[part] > 0).sum()) for part in np.array_split(np.arange(len(y)), m)]
+    return sum(g * count for g, count in parts if count) / sum(count for _, count in parts)
+
+
+def without_the_rest(case):
+    """Slices of n // m samples."""
+    ((mean, X, y, m),) = case.arguments
+    n = len(y) // m * m
+    return mean.mean(X[:n], y[:n])
+
+
 OTHER_MEANS = [
+    (
+        above_zero,
+        "A target of 0 counts, too: at least 0, and not above.",
+    ),
+    (
+        without_the_rest,
+        "The last samples are in no micro-batch: len(y) // m samples in each are fewer than there are.",
+    ),
     (
         weighted(lambda n, count, parts: 1 / len(parts)),
         "That is the mean of the micro-batches' means: a target in a micro-batch with few of them counts more than "
@@ -286,7 +308,7 @@ mean_over_micro_batches = Exercise(
     ),
     checks=[
         checks.arrays(lambda case, rank: (case.arguments[0][1].shape[1],)),
-        checks.kept("argument"),
+        checks.kept("gradient X y m"),
         right_mean,
     ],
     endings={

@@ -1,5 +1,6 @@
 """Level 3 of chapter 9, write: orders with rounds and with several stages, a proof, a cut, two parts, old weights."""
 
+import itertools
 import math
 
 import numpy as np
@@ -34,6 +35,13 @@ def even_rounds(m, fits):
     """As few rounds as possible, of nearly the same length."""
     parts = np.array_split(np.arange(m), math.ceil(m / fits))
     return [word for part in parts for word in [*(f"F{i}" for i in part), *(f"B{i}" for i in part[::-1])]]
+
+
+def short_first(m, fits):
+    """What is left over comes first."""
+    starts = [0, *range(m % fits or fits, m, fits), m]
+    groups = [range(*both) for both in itertools.pairwise(starts)]
+    return [word for group in groups for word in [*(f"F{i}" for i in group), *(f"B{i}" for i in reversed(group))]]
 
 
 def as_soon_as_there_is_room(m, fits):
@@ -72,6 +80,10 @@ OTHER_ROUNDS = [
         "As many micro-batches as fit in each round; only the last may be shorter.",
     ),
     (
+        short_first,
+        "The first round is the short one. All but the last have as many micro-batches as fit.",
+    ),
+    (
         lambda m, fits: (
             [word for word in rounds(m, fits) if word[0] == "F"] + [word for word in rounds(m, fits) if word[0] == "B"]
         ),
@@ -85,7 +97,7 @@ def right_rounds(case, answer):
     ((m, fits),), (got,) = case.arguments, answer.results
     finding = no_order(got, "it", [f"{kind}{i}" for kind in "FB" for i in range(m)])
     if finding is not None:
-        missing = "never done" in finding.seen and m % fits and "F0" in words(got)
+        missing = "never done" in finding.seen and m % fits and "F0" in words(got) and f"F{m - 1}" not in words(got)
         hint = "What is left over when `fits` does not divide m is a round as well, a shorter one."
         if words(got) and f"F{m}" in words(got):
             hint = "The last round goes past the end: it has as many micro-batches as are left, and not more."
@@ -107,6 +119,7 @@ gpipe_order = Exercise(
         (5, 3),
         (8, 2),
         (7, 2),
+        (7, 5),
         (4, 4),
         (3, 7),
         (3, 1),
@@ -180,6 +193,11 @@ OTHER_LOOPS = [
     (
         lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * p + 2 * (p - 1 - r) + 1),
         "The warm-up is one pass too long: taking turns begins with a forward pass of its own.",
+    ),
+    (
+        lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * p + 2 * (p - 1 - r) - 1),
+        "The first backward pass comes one forward pass too early: the warm-up of the last rank is (v - 1) p passes, "
+        "and taking turns begins with one more.",
     ),
     (
         lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * p + 2 * r),
@@ -279,27 +297,31 @@ interleaved_order = Exercise(
 # A proof -------------------------------------------------------------------------------------------------------------
 
 
-def wrong(rows, by_rank=False, late=True, own=True, other=True, there=True, twice=True, missing=True, behind=1):
+def wrong(
+    rows, by_rank=False, late=True, own=True, other=True, twice=True, missing=True, behind=1, last=False, digits=None
+):
     """The first wrong action of a drawing; or what somebody takes for it.
 
     by_rank   looks through the first row, then the second, ...
     late      in an earlier column, and not in the same one (late=False) or anywhere (late=None)
-    own, other, twice, missing    whether this is asked; there=False: missing, if the wrong place is not asked
+    own, other, twice, missing    whether this is asked
     behind    where a backward pass comes from: 1 the rank behind, -1 the rank before
+    last      of a pass that is drawn twice the last place is kept
+    digits    how many of a micro-batch's digits are read, counted from the first one
     """
     p, columns = len(rows), len(rows[0])
     drawn = [(t, r, row[t]) for r, row in enumerate(rows) for t in range(columns) if row[t]]
     place = {}
     for t, r, word in drawn:
-        place.setdefault((r, word), t)
+        place[r, word] = t if last else place.get((r, word), t)
 
     def is_wrong(t, r, word):
-        kind, i = word[0], word[1:]
+        kind, i = word[0], word[1:][:digits]
         needed = [(r - 1 if kind == "F" else r + behind, word)] if other else []
         needed += [(r, f"F{i}")] if kind == "B" and own else []
         limit = {True: t, False: t + 1, None: columns}[late]
         needed = [place.get(need, columns) for need in needed if 0 <= need[0] < p]
-        return any(when >= limit for when in needed) or (twice and place[r, word] != t)
+        return any(when >= limit for when in needed) or (twice and word in rows[r][:t])
 
     order = sorted(drawn, key=lambda each: (each[1], each[0]) if by_rank else each[:2])
     found = next(((r, t) for t, r, word in order if is_wrong(t, r, word)), None)
@@ -312,6 +334,7 @@ def wrong(rows, by_rank=False, late=True, own=True, other=True, there=True, twic
 
 
 OTHER_PROOFS = [
+    ({"digits": 1}, "Micro-batches may have two digits: all that follows the letter is the number."),
     (
         {"late": False},
         "In the same column both ranks work at the same time, and what is needed is not there yet: strictly earlier.",
@@ -319,6 +342,10 @@ OTHER_PROOFS = [
     ({"late": None}, "It is needed, and it is there; but is it there in time? Compare the columns."),
     ({"own": False}, "Does a backward pass on the last rank need anything? Its own forward pass."),
     ({"other": False}, "Own passes are not enough: something has to come from another rank."),
+    (
+        {"last": True},
+        "A pass that is drawn twice has been done since its first place. (A dictionary keeps the last one.)",
+    ),
     (
         {"behind": -1},
         "Gradients go the other way: a backward pass needs that on the rank behind, r + 1.",
@@ -348,6 +375,8 @@ def right_proof(case, answer):
     hints = (hint for other, hint in OTHER_PROOFS if wrong(rows, **other) == (None if got is None else tuple(got)))
     if got is not None and want == tuple(reversed(got)):
         hints = iter(["First the rank, then the column."])
+    if got is not None and want == (got[0], len(rows[0])) and got[1] == len(rows[0]) - 1:
+        hints = iter(["It is the rank. For what is missing the number of columns is asked for, one beyond the last."])
     otherwise = "Mark in the drawing what each pass needs. Which is the first column in which one of them is not there?"
     return Finding(
         f"{picture(rows)}\n  it found {said(rows, got)}; right is {said(rows, want)}.", next(hints, otherwise)
@@ -394,6 +423,9 @@ def lecture(p, m):
 def drawings(rng):
     """Drawings with one mistake each, then others."""
     p, m = int(rng.integers(3, 5)), int(rng.integers(4, 7))
+    many = draw(one_f_one_b(2, 12))
+    a, b = many[1].index("F10"), many[1].index("B10")
+    many[1][a], many[1][b] = "B10", "F10"
     rows = [
         ("1F1B as it runs", draw(one_f_one_b(3, 4))),
         ("rank 0 does nothing", [["", "", ""], ["F0", "B0", ""]]),
@@ -408,6 +440,7 @@ def drawings(rng):
         ("the last rank goes backward too early", [["", "F0", "", "B0"], ["B0", "", "F0", ""]]),
         ("a pass twice", [["F0", "F0", "", "B0"], ["", "F0", "B0", ""]]),
         ("a pass twice, later", [["F0", "", "", "B0", ""], ["", "F0", "B0", "", "F0"]]),
+        ("a pass twice, and another one needs it", [["F0", "", "B0", "", "F0"], ["", "F0", "B0", "", ""]]),
         ("a backward pass missing", [["F0", "", "", ""], ["", "F0", "B0", ""]]),
         ("a micro-batch that the last rank does not do", [["F0", "F1", "", "B0"], ["", "F0", "B0", ""]]),
         ("two wrong ones", [["F0", "F1", "B0", "", "", "B1"], ["F1", "F0", "", "B0", "B1", ""]]),
@@ -416,6 +449,7 @@ def drawings(rng):
         ("one rank, a pass missing", [["F0", "", ""]]),
         ("nothing drawn", [["", ""], ["", ""]]),
         ("naive, with time to spare", draw(naive(3, 2), backward=2)),
+        ("more than ten micro-batches", many),
     ]
     for _ in range(6):  # two entries of a row exchanged
         row = draw((gpipe, one_f_one_b)[int(rng.integers(2))](p, m))
@@ -535,17 +569,26 @@ def right_cut(case, answer):
     slowest, best = max(sums(seconds, got)), least(seconds, p)
     if slowest == best:
         return None
-    hints = (hint for other, hint in told(OTHER_CUTS, seconds, p) if other == list(got))
-    otherwise = (
+    hints = [hint for other, hint in told(OTHER_CUTS, seconds, p) if other == list(got)]
+    if max(sums(seconds, got[::-1])) == best:
+        hints.append(
+            "The right sizes, the wrong way round: who goes back from the last cut finds the last stage first."
+        )
+    hints.append(
         "The slowest stage is to be as fast as possible: the smallest maximum, and not the smallest of anything else."
     )
-    return Finding(f"{got!r:.80}: the slowest stage takes {slowest}, and {best} is possible.", next(hints, otherwise))
+    return Finding(f"{got!r:.80}: the slowest stage takes {slowest}, and {best} is possible.", hints[0])
 
 
 def no_cut(got, seconds, p):
     """The hint for numbers that are no cut."""
     if len(got) and got[-1] == len(seconds) and list(got) == sorted(got) and len(got) in (p, p + 1):
         return "These are the places where stages end. Asked for is how many layers each has: the differences."
+    if sum(got) == len(seconds) and len(got) < p:
+        return (
+            "Fewer stages may be as fast. But there are p ranks, each of which has at least one layer: one that has "
+            "more can give some away, and nothing gets slower."
+        )
     if len(got) == p - 1:
         return "p stages have p - 1 cuts between them. Asked for are the p numbers of layers."
     if 0 in got:
@@ -559,7 +602,7 @@ def layers(rng):
     """Cases of partition."""
     blocks = lambda n: rng.integers(20, 60, n).tolist()  # noqa: E731
     for seconds, p in (
-        ([4, 2, 2, 2, 2], 2),
+        ([6, 2, 2, 2, 2, 2], 2),
         ([3, 3, 3, 3, 9, 3], 3),
         ([1, *[10] * 9, 35], 4),
         ([5, 9, 1, 1, 9, 5, 2], 3),
@@ -739,7 +782,7 @@ def each_product_once(case, answer):
 split_backward = Distributed(
     cases=stages((3, 2, 3, 5), (2, 3, 2, 4), (4, 1, 3, 4), (1, 2, 2, 3)),
     checks=[
-        checks.kept("argument"),
+        checks.kept("weights xs dy multiply"),
         right_gradients,
         checks.point_to_point,
         checks.messages(
@@ -759,6 +802,8 @@ split_backward = Distributed(
         ),
     ],
     endings={
+        "could not be broadcast": "What comes from the rank behind is the gradient for this rank's last x, and as "
+        "large as that: [b, n].",
         "NoneType": "dy is given on the last rank only. The others receive theirs, into an array like the last x.",
         "returned already": "Every rank but 0 sends once, and every rank but the last receives once.",
         "nvalid rank": "Rank 0 sends to nobody, and the last rank receives from nobody.",
@@ -910,6 +955,7 @@ def one_stage(rng):
         ("stage 0 of 4, 3 micro-batches", written(one_f_one_b(4, 3).orders[0])),
         ("stage 0 of 3", written(one_f_one_b(3, 7).orders[0])),
         ("the last stage", written(one_f_one_b(3, 4).orders[2])),
+        ("stage 0 of 2, 12 micro-batches", written(one_f_one_b(2, 12).orders[0])),
         ("GPipe's order", "F0 F1 F2 B2 B1 B0 F3 F4 B4 B3".split()),
         ("nothing to do", []),
     ):
