@@ -65,7 +65,7 @@ def activations_kept(schedule, p, m, batch):
               stage a p-th of those.
 
     What a stage's forward pass of a micro-batch leaves behind is kept until its backward pass has ended. A pass that
-    has begun counts.
+    has begun counts. Fractions of a byte do not matter.
 
     Try it: 64 GB on 4 ranks in 8 micro-batches are 16 GB a rank with GPipe. How many are they in 16 micro-batches, and
     how many with 1F1B?
@@ -311,7 +311,8 @@ def split_backward(comm, weights, xs, dy, multiply):
 
     A layer's backward pass has two products: one for its input, which the layer before waits for, and one for its
     weights, which can wait. First do all products of the first kind, and send; then all of the others. With P ranks of
-    L layers the whole takes the time of (P + 1) L products in place of 2 P L. Each is done once. No collective calls.
+    L layers the whole takes the time of (P + 1) L products in place of 2 P L. Each is done once; rank 0 may leave out
+    the one for its xs[0], for which nobody waits. No collective calls.
     """
     raise NotImplementedError
 
