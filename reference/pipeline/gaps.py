@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from .schedule import Action, Schedule, flushed, needs, turns
 from .simulate import UNIT, Costs
 
-Pass = tuple[str, int]
-"""A kind and a stage; of which micro-batch, its place among the same passes of an order tells."""
+Pass = tuple[str, int]  # a kind and a stage; of which micro-batch, its place among the same passes of an order tells
 
 
 class NoRoom(ValueError):
