@@ -118,7 +118,7 @@ def existing(name: str, p: int, m: int, v: int = 1, **options: int | None) -> Fo
     elif options:
         why = f"{', '.join(options)} can be chosen for interleaved 1F1B only"
     if entry.chunks is not None and v not in (1, entry.chunks):
-        why = f"a rank has {entry.chunks} stages, not {v}: take {entry.chunks}"
+        why = f"a rank has {entry.chunks} stage{'s' * (entry.chunks > 1)}, not {v}: take {entry.chunks}"
     if why := entry.refuses(p, m) or why:
         raise Outside(f"{name} for p = {p}, m = {m}: {why}")
     return found

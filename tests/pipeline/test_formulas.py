@@ -187,8 +187,8 @@ def test_four_micro_batches_a_rank():
         (("depth first", 4, 8, 2), {"lead": 1}, "lead can be chosen for interleaved 1F1B only"),
         (("interleaved 1F1B", 4, 8, 2), {"lead": 3}, "lead = 3 must be 1 or 2"),
         (("interleaved 1F1B", 4, 8, 2), {"group": 2}, "group = 2 must be at least p = 4"),
-        (("1F1B", 4, 8, 3), {}, r"a rank has 1 stage\(s\) and not 3"),
-        (("ZB-V", 4, 8, 3), {}, r"a rank has 2 stage\(s\) and not 3"),
+        (("1F1B", 4, 8, 3), {}, r"a rank has 1 stage, not 3: take 1"),
+        (("ZB-V", 4, 8, 3), {}, r"a rank has 2 stages, not 3: take 2"),
     ],
 )
 def test_what_does_not_exist_has_no_form_either(setting, options, why):
