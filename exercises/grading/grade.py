@@ -95,11 +95,12 @@ def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits
             passed += [path for path, good in zip(part, known) if good]
             del part[: len(known)]
             if part:
-                alone = grade(exercise, name, part.pop(0), seed, limits=limits)
+                path = part.pop(0)
+                alone = grade(exercise, name, path, seed, limits=limits)
                 if alone.grader_failed:
                     raise GraderFailed(alone.finding.seen)
                 if alone.state == SOLVED:
-                    raise RuntimeError("a file that broke the child passes when it is alone")
+                    passed.append(path)  # it had run out of its limits on a busy machine
     return passed
 
 
