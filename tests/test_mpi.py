@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -77,3 +78,17 @@ def test_wait_returns_when_the_message_is_there(world):
         return x[0]
 
     assert launch(late, 2, world=world).results[0] == 7
+
+
+def test_wait_leaves_the_core_to_others():
+    def late(comm):
+        x, start, worked = np.zeros(1), time.perf_counter(), time.process_time()
+        if comm.rank == 0:
+            mpi.wait(comm.Irecv(x, 1))
+        else:
+            time.sleep(0.2)
+            comm.Send(x, 0)
+        return time.process_time() - worked, time.perf_counter() - start
+
+    worked, waited = launch(late, 2, world="mpi").results[0]
+    assert worked < waited / 2

@@ -63,7 +63,7 @@ class Boundaries:
         lines = [f"x {of(data.x)}, y {of(data.y)}" for data in micro_batches]
         number = crc32("\n".join(lines).encode())
         most = torch.tensor([number, -number])
-        self.comm.Allreduce(mpi.IN_PLACE, most, op=mpi.MAX)
+        mpi.wait(self.comm.Iallreduce(mpi.IN_PLACE, most, op=mpi.MAX))
         if most[0] != -most[1]:
             agree(self.comm, "the micro-batches", lines)
         if len(lines) != self.schedule.micro_batches:

@@ -176,7 +176,7 @@ class Pipeline:
 
     def _mean_loss(self) -> float:
         total = torch.tensor([self._total], dtype=torch.float64)
-        self.comm.Allreduce(mpi.IN_PLACE, total)
+        mpi.wait(self.comm.Iallreduce(mpi.IN_PLACE, total))
         return total.item() / max(self._count, 1)
 
 

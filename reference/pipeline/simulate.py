@@ -153,15 +153,20 @@ def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
         start = clock[r]
         for need in needed:
             when, where = done[need]
-            start = max(start, when if where == r else when + costs.send)
+            arrives = when if where == r else when + costs.send
+            if arrives > start:
+                start = arrives
+        end = start
         if len(actions) == 2 and costs.pair is not None:
-            clock[r] = start + costs.of("pair", actions[0].stage)
+            end += costs.of("pair", actions[0].stage)
         else:
-            clock[r] = start + sum(seconds[kind, s] * (sizes[i] if kind != "S" else 1.0) for kind, s, i in actions)
+            for kind, s, i in actions:
+                end += seconds[kind, s] * (sizes[i] if kind != "S" else 1.0)
+        clock[r] = end
         for action in actions:
             starts[r].append(start)
-            ends[r].append(clock[r])
-            done[action] = clock[r], r
+            ends[r].append(end)
+            done[action] = end, r
     if sum(map(len, ends)) < sum(map(len, schedule.orders)):
         raise ValueError(f"{schedule.name} cannot be carried out: use validate() to see why")
     return Times(schedule, starts, ends)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any
 
 from .. import mpi
@@ -173,6 +173,22 @@ class CountingRequest(mpi.Request):
         self.comm, self.what, self.start, self.kind, self.peer, self.nbytes = comm, what, start, kind, peer, nbytes
         comm.meter.active[id(self)] = self
 
+    def Wait(self, status=None) -> bool:
+        """Wait until the request is complete, and leave the core to others meanwhile (mpi.wait)."""
+        status = mpi.Status() if status is None else status
+        with _waiting("Wait", [self]):
+            mpi.poll(partial(mpi.Request.Test, self, status))
+        _completed(self, status)
+        return True
+
+    def wait(self, status=None) -> Any:
+        """Wait, and return the object that came (None for a send)."""
+        status = mpi.Status() if status is None else status
+        with _waiting("wait", [self]):
+            message = super().wait(status)
+        _completed(self, status)
+        return message
+
     @classmethod
     def Waitall(cls, requests, statuses=None) -> bool:
         """Wait until all of the requests are complete."""
@@ -295,17 +311,6 @@ def _count(name: str) -> Callable:
     return method
 
 
-def _wait(name: str) -> Callable:
-    def method(self, status=None):
-        status = mpi.Status() if status is None else status
-        with _waiting(name, [self]):
-            result = getattr(mpi.Request, name)(self, status)
-        _completed(self, status)
-        return result
-
-    return method
-
-
 def _test(name: str) -> Callable:
     def method(self, status=None):
         status = mpi.Status() if status is None else status
@@ -332,5 +337,4 @@ _install(Counted, "Probe probe barrier bcast reduce allreduce allgather scatter 
 _install(Counted, mpi.API["collectives"], _collective)
 _install(Counted, mpi.API["nonblocking collectives"], lambda name: _collective(name, nonblocking=True))
 _install(Counted, "Iprobe iprobe Free", _count)
-_install(CountingRequest, "Wait wait", _wait, mpi.Request)
 _install(CountingRequest, "Test test", _test, mpi.Request)
