@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -33,6 +34,14 @@ WORDS = {
 def notebooks(chapter: int | None = None) -> list[Path]:
     """Return the notebooks of one chapter, or of all."""
     return sorted(ROOT.glob("chapters/*.ipynb" if chapter is None else f"chapters/{chapter:02d}_*.ipynb"))
+
+
+def kernels() -> dict[str, str]:
+    """Return the environment in which notebooks are run: a shell command that fails is an error there."""
+    profile = ROOT / "build/ipython/profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_config.py").write_text("get_config().InteractiveShell.system_raise_on_error = True\n")
+    return {**os.environ, "IPYTHONDIR": str(profile.parent)}
 
 
 def keyword_expression(chapter: int) -> str:

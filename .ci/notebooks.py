@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from chapters import notebooks
+from chapters import kernels, notebooks
 
 VARIES = "nbval-ignore-output"
 LIMIT = 1_000_000  # bytes
@@ -67,7 +67,7 @@ def execute(path: Path) -> None:
     new = nbformat.from_dict(old)
     new = nbformat.reads(nbformat.writes(new), as_version=4)
     start = time.monotonic()
-    NotebookClient(new, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(new, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute(env=kernels())
     seconds = time.monotonic() - start
     for cell in new.cells:
         cell.metadata.pop("execution", None)

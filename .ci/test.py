@@ -16,11 +16,12 @@ import time
 from pathlib import Path
 
 import budget
-from chapters import ROOT, WORDS, keyword_expression, notebooks
+from chapters import ROOT, WORDS, kernels, keyword_expression, notebooks
 
 REPORTS = ROOT / "build/reports"
 NOTHING_SELECTED = 5  # pytest's exit status
 BIN = Path(sys.executable).parent
+WORKERS = min(os.cpu_count() or 1, 4)  # real ranks need cores, too
 
 
 def main(argument: str | None) -> int:
@@ -59,20 +60,21 @@ def lint_parts() -> dict[str, list]:
 
 def test_parts(chapter: int | None) -> dict[str, list]:
     """Return the commands that run tests, graders and notebooks, of one chapter or of all."""
-    pytest = [sys.executable, "-m", "pytest"]
+    pytest = [sys.executable, "-m", "pytest", "-n", WORKERS]
+    options = ["--dist=loadgroup", f"--junitxml={REPORTS / 'tests.xml'}"]
     selection = ["-k", keyword_expression(chapter)] if chapter else []
-    parts = {"unit tests and graders": [*pytest, "tests", *selection, f"--junitxml={REPORTS / 'tests.xml'}"]}
+    parts = {"unit tests and graders": [*pytest, *options, "tests", *selection]}
     if files := notebooks(chapter):
         options = ["--nbval", "--nbval-cell-timeout=120", "-o", "timeout=0", f"--junitxml={REPORTS / 'notebooks.xml'}"]
-        parts["notebooks (nbval)"] = [*pytest, *options, *files]
+        parts["notebooks (nbval)"] = [*pytest, "--dist=loadfile", *options, *files]
     return parts
 
 
 def run(name: str, command: list) -> tuple[bool, float]:
     """Run one part; return whether it passed and its seconds."""
     print(f"\n== {name}", flush=True)
-    env = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    env |= {} if "--nbval" in command else {"MPLBACKEND": "Agg"}  # no windows; a notebook shows its figures inline
+    env = kernels() if "--nbval" in command else {**os.environ, "MPLBACKEND": "Agg"}  # no windows outside notebooks
+    env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
     start = time.monotonic()
     status = subprocess.run([str(word) for word in command], cwd=ROOT, env=env).returncode
     return status in (0, NOTHING_SELECTED) if "pytest" in command else status == 0, time.monotonic() - start

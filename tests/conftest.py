@@ -3,6 +3,18 @@
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+def pytest_collection_modifyitems(items):
+    """Of several workers (`pytest -n 2 --dist loadgroup`) one alone starts real ranks: they occupy a machine by far."""
+    for item in items:
+        if item.get_closest_marker("mpi") or "oracles" in item.fixturenames or _world(item) == "mpi":
+            item.add_marker(pytest.mark.xdist_group("real ranks"))
+
+
+def _world(item) -> str | None:
+    return item.callspec.params.get("world") if hasattr(item, "callspec") else None
+
+
 @pytest.fixture(params=["virtual", pytest.param("mpi", marks=pytest.mark.mpi)])
 def world(request) -> str:
     """Each test that takes `world` runs on the virtual cluster and on real ranks."""

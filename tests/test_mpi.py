@@ -25,6 +25,7 @@ def test_the_virtual_cluster_starts_neither_mpi_nor_torch():
     assert done.stdout.split() == ["False", "False"], done.stdout + done.stderr
 
 
+@pytest.mark.mpi
 def test_the_table_of_calls_is_what_both_worlds_offer():
     def lacking(comm):
         names = " ".join(calls for kind, calls in mpi.API.items() if kind not in ("requests", "windows")).split()
@@ -80,6 +81,7 @@ def test_wait_returns_when_the_message_is_there(world):
     assert launch(late, 2, world=world).results[0] == 7
 
 
+@pytest.mark.mpi
 def test_wait_leaves_the_core_to_others():
     def late(comm):
         x, start, worked = np.zeros(1), time.perf_counter(), time.process_time()

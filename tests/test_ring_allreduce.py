@@ -14,6 +14,7 @@ from . import programs
 run = partial(programs.run, "reference.ring_allreduce")
 
 
+@pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [0, 3, 8])
 def test_it_verifies_and_prints_a_table(ranks):
     done = run(ranks, "--size", "4", "4100", "--repeat", "3")
@@ -23,6 +24,7 @@ def test_it_verifies_and_prints_a_table(ranks):
     assert f"on {ranks or 1} rank" in done.stdout
 
 
+@pytest.mark.mpi
 def test_json_holds_what_the_table_holds():
     answer = json.loads(run(2, "--json", "--size", "80", "--dtype", "float64", "--repeat", "3").stdout)
     (row,) = answer["rows"]
@@ -32,6 +34,7 @@ def test_json_holds_what_the_table_holds():
     assert row["seconds"]["low"] <= row["seconds"]["median"] <= row["seconds"]["high"]
 
 
+@pytest.mark.mpi
 @pytest.mark.parametrize("name, own", [("auto", []), ("torus", ["--group", "2"])])
 def test_any_algorithm_is_fitted_predicted_and_verified(name, own):
     answer = json.loads(run(4, "--algorithm", name, *own, "--json", "--size", "4", "65536", "--repeat", "3").stdout)
@@ -53,6 +56,7 @@ def test_auto_takes_the_options_of_what_it_chooses():
     assert [(row["algorithm"], row["verified"]) for row in rows] == [("hierarchical", True)] * 8
 
 
+@pytest.mark.mpi
 def test_the_table_shows_the_fit():
     shown = run(2, "--size", "4", "--repeat", "3", "--algorithm", "auto").stdout
     assert "fitted to 2 ranks" in shown and "halving-doubling: alpha" in shown and "/fit" in shown
@@ -71,6 +75,7 @@ def test_bus_bandwidth_is_that_of_nccl_tests():
     assert cost.bus_bandwidth("broadcast", 8, 100, 1.0) == 100
 
 
+@pytest.mark.mpi
 @pytest.mark.parametrize(
     "arguments, says",
     [
@@ -93,11 +98,13 @@ def test_bad_input_is_told_once_and_ends_every_rank(arguments, says):
     assert done.stderr.count("python -m reference.ring_allreduce:") == 1 and "Traceback" not in done.stderr
 
 
+@pytest.mark.mpi
 def test_ranks_with_different_sizes_are_told_so():
     done = run(1, "--size", "8", ":", "-n", "1", sys.executable, "-m", "reference.ring_allreduce", "--size", "16")
     assert done.returncode == 2 and "different arguments" in done.stderr and "[16]" in done.stderr
 
 
+@pytest.mark.mpi
 def test_a_wrong_sum_is_told_and_fails(tmp_path):
     """A planted mistake: a ring that forgets to add must not be called verified."""
     planted = tmp_path / "planted.py"
@@ -111,6 +118,7 @@ def test_a_wrong_sum_is_told_and_fails(tmp_path):
     assert done.returncode == 1 and "WRONG SUM" in done.stdout and "NOT VERIFIED" in done.stdout
 
 
+@pytest.mark.mpi
 def test_a_rank_that_fails_takes_the_others_with_it(tmp_path):
     planted = tmp_path / "planted.py"
     planted.write_text(

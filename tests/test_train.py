@@ -16,6 +16,7 @@ from . import programs
 run = partial(programs.run, "reference.train")
 
 
+@pytest.mark.mpi
 def test_two_ranks_train_as_one_does():
     """They share batches of 51 and cut their parts again; the serial program's losses to rounding."""
     options = ["--steps", "6", "--batch", "51", "--micro-batches", "2", "--bucket", "4KiB", "--order", "ready"]
@@ -32,6 +33,7 @@ def test_what_is_printed():
     assert "\nverified: the same bits" in done.stdout and "mpirun -n 2" in done.stdout
 
 
+@pytest.mark.mpi
 def test_a_pipeline_trains_as_one_rank_does(tmp_path):
     """4 stages on 2 ranks, uneven micro-batches; a step beside its simulation, and as a timeline."""
     options = ["--stages", "2", "--schedule", "zb-v", "--steps", "3", "--batch", "51", "--rate", "0.1"]
@@ -54,6 +56,7 @@ def test_what_a_pipeline_prints():
     assert "\nverified: the same bits" in done.stdout and "gradients are late" in done.stdout
 
 
+@pytest.mark.mpi
 @pytest.mark.parametrize(
     "ranks, arguments, says",
     [
@@ -90,6 +93,7 @@ def test_what_makes_no_sense_is_bad_input(arguments, says):
     assert says in str(told.value)
 
 
+@pytest.mark.mpi
 def test_gradients_that_are_not_summed_are_found_out(tmp_path):
     """A planted mistake: the weights drift apart, and the check names where."""
     planted = tmp_path / "planted.py"

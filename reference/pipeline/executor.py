@@ -129,7 +129,9 @@ class Pipeline:
     def _begin(self, micro_batches: Sequence[Data], step: int) -> None:
         self._mail.begin(self._boundaries.agree(micro_batches))
         self._x, counts = [data.x for data in micro_batches], [targets(data) for data in micro_batches]
-        self._count, self._total, self._seeds, self._when = sum(counts), 0.0, _seeds(counts, self.schedule), {}
+        self._count, self._seeds = sum(counts), _seeds(counts, self.schedule)
+        self._losses: list[Tensor] = []  # and not their sum: a device need not be waited for before the end
+        self._when = {}
         self.passes.begin(step, [data.y for data in micro_batches])
         for stage in self.stages.values():
             stage.zero_grad()
@@ -162,7 +164,7 @@ class Pipeline:
         y = self.passes.forward(s, i, x)
         if s < self.passes.last:
             return y
-        self._total += y.item()
+        self._losses.append(y)
         self._mail.here["gradient", s, i] = torch.full_like(y, self._seeds[i])
         return None
 
@@ -175,7 +177,7 @@ class Pipeline:
                     self._take((place,))
 
     def _mean_loss(self) -> float:
-        total = torch.tensor([self._total], dtype=torch.float64)
+        total = torch.tensor([sum(loss.item() for loss in self._losses)], dtype=torch.float64)
         mpi.wait(self.comm.Iallreduce(mpi.IN_PLACE, total))
         return total.item() / max(self._count, 1)
 

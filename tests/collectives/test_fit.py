@@ -91,6 +91,7 @@ def test_a_group_sees_its_part_of_the_network():
     assert inside == [np.inf] and across == [1, np.inf]
 
 
+@pytest.mark.mpi
 def test_real_ranks_are_measured_once_and_all_know_the_same():
     def program(comm):
         first = known(comm)

@@ -99,6 +99,7 @@ def test_one_rank_needs_no_algorithm(name):
     assert run.results == [[0.0, 1.0, 2.0]] and run.messages == [0]
 
 
+@pytest.mark.mpi
 def test_real_ranks_choose_alike_and_are_right():
     def program(comm):
         machine = fit(comm.size, [Sample("ring", 8, 1e-3), Sample("recursive doubling", 8, 1e-5)])

@@ -53,6 +53,7 @@ def test_the_ranks_stay_alike_and_the_model_learns_in_fewer_bytes(name, uncompre
     assert sum(run.bytes_sent) < SHARES[name] * sum(uncompressed.bytes_sent)
 
 
+@pytest.mark.mpi
 @pytest.mark.parametrize("name", ["bf16", "top-k", "PowerSGD"])
 def test_on_real_ranks(name):
     """bfloat16 among them, which MPI cannot add: our own all-reduce does."""

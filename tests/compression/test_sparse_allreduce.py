@@ -47,6 +47,7 @@ def test_the_bits_of_the_dense_all_reduce(algorithm, P):
     assert launch(program, P).results == [[True] * 5] * P
 
 
+@pytest.mark.mpi
 def test_on_real_ranks():
     def program(comm):
         return [summed(comm, 100, k, algorithm).tolist() for algorithm in SCHEDULES for k in (2, 60)]

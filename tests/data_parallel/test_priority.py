@@ -121,6 +121,7 @@ def test_training_is_that_of_the_serial_program(ranks):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.mpi
 def test_on_real_ranks():
     virtual, real = (launch(training, 2, 5, world=world).results for world in ("virtual", "mpi"))
     for found in real:

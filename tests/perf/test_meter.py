@@ -200,6 +200,7 @@ def metered(comm, devices):
     return meter.total, meter.peak, elapsed
 
 
+@pytest.mark.mpi
 def test_four_ranks_with_four_devices_and_the_same_on_real_ranks():
     """FLOPs for one, bytes for another, ... : each clock shows what its device is slow at."""
     mixed, launches = Device(1e9, 1e8, 1e-5), Device(inf, inf, 1.0)

@@ -81,6 +81,7 @@ def test_perfetto_reads_every_event_and_joins_messages(timeline, tmp_path):
     assert all(starts[i]["ts"] < ends[i]["ts"] and starts[i]["pid"] != ends[i]["pid"] for i in starts)
 
 
+@pytest.mark.mpi
 def test_real_ranks_record_the_same_kinds():
     real = launch(program, 4, world="mpi").timeline
     assert {e.kind for e in real} == {"send", "recv", "wait", "compute"}

@@ -310,6 +310,7 @@ def refusals(comm):
     return raised
 
 
+@pytest.mark.mpi
 def test_both_worlds_refuse_the_same():
     virtual, real = (launch(refusals, 2, world=world).results for world in ("virtual", "mpi"))
     assert virtual == real and len(real[0]) == 5
