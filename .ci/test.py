@@ -1,10 +1,11 @@
-"""What `make test` runs: style, import floors, unit tests and graders, notebooks; then the budget report.
+"""What `make test` runs: style, import floors, unit tests, graders, notebooks; then the budget report.
 
     python .ci/test.py            everything
     python .ci/test.py 9          only the tests, graders and notebook of chapter 9
     python .ci/test.py --lint     only style and floors
 
-Every part runs even if one before it failed. The exit status is 0 only if all of them passed.
+Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
+status is 0 only if all parts passed.
 """
 
 from __future__ import annotations
@@ -61,9 +62,13 @@ def lint_parts() -> dict[str, list]:
 def test_parts(chapter: int | None) -> dict[str, list]:
     """Return the commands that run tests, graders and notebooks, of one chapter or of all."""
     pytest = [sys.executable, "-m", "pytest", "-n", WORKERS]
-    options = ["--dist=loadgroup", f"--junitxml={REPORTS / 'tests.xml'}"]
     selection = ["-k", keyword_expression(chapter)] if chapter else []
-    parts = {"unit tests and graders": [*pytest, *options, "tests", *selection]}
+    # graders by themselves: they fork a child for each answer, which takes longer where all else has been imported
+    groups = {"unit tests": ["tests", "--ignore=tests/exercises"], "graders": ["tests/exercises"]}
+    parts = {
+        name: [*pytest, "--dist=loadgroup", *paths, *selection, f"--junitxml={REPORTS / name.replace(' ', '_')}.xml"]
+        for name, paths in groups.items()
+    }
     if files := notebooks(chapter):
         options = ["--nbval", "--nbval-cell-timeout=120", "-o", "timeout=0", f"--junitxml={REPORTS / 'notebooks.xml'}"]
         parts["notebooks (nbval)"] = [*pytest, "--dist=loadfile", *options, *files]
