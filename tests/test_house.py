@@ -10,8 +10,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -210,6 +213,15 @@ def test_notebooks_are_small_and_have_been_run():
         for cell in json.loads(path.read_text())["cells"]:
             if cell["cell_type"] == "code" and "".join(cell["source"]).strip():
                 assert cell["execution_count"] is not None, f"{path.name} has a cell that was not run: make notebooks"
+
+
+def test_a_shell_command_that_fails_fails_its_notebook(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    from chapters import kernels
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("!exit 3")])
+    with pytest.raises(CellExecutionError, match="exit status 3"):
+        NotebookClient(notebook, timeout=60, kernel_name="python3").execute(env=kernels())
 
 
 # ------------------------------------------------------------------------------------------------ licences, machines
