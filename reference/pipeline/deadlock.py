@@ -34,8 +34,8 @@ def stuck(schedule: Schedule) -> str | None:
     None if all ranks come to their ends.
     """
     reached = [0] * schedule.ranks
-    for turn in turns(schedule):
-        reached[turn.rank] = turn.place + len(turn.actions)
+    for r, k, actions, _ in turns(schedule):
+        reached[r] = k + len(actions)
     waits = {r: _wait(schedule, r, reached) for r, order in enumerate(schedule) if reached[r] < len(order)}
     places = schedule.places
     for r, (action, need) in waits.items():

@@ -103,7 +103,9 @@ def _once(schedule: Schedule) -> None:
 def _complete(schedule: Schedule) -> None:
     """Each (stage, micro-batch) has its forward pass, and on the same rank its backward pass."""
     home = schedule.home
-    for r, order in enumerate(schedule):
+    if _all_there(schedule):
+        return
+    for r, order in enumerate(schedule):  # find the first that is not
         for k, (kind, s, i) in enumerate(order):
             if kind == "F":
                 whole, *parts = (schedule.places.get((kind, s, i), (None,))[0] for kind in "BIW")
@@ -116,6 +118,17 @@ def _complete(schedule: Schedule) -> None:
             if (s, i) not in home:
                 sizes = f"{schedule.stages} stages and {schedule.micro_batches} micro-batches, both numbered from 0"
                 raise InvalidSchedule(f"{s}F{i} and its backward pass are missing: add them (there are {sizes})")
+
+
+def _all_there(schedule: Schedule) -> bool:
+    """Whether every (stage, micro-batch) has F, and on that rank either B, or I and W."""
+    ranks: dict[str, dict[tuple[int, int], int]] = {kind: {} for kind in KINDS}
+    for r, order in enumerate(schedule):
+        for kind, s, i in order:
+            ranks[kind][s, i] = r
+    F, B, I, W = (ranks[kind] for kind in "FBIW")  # noqa: E741
+    either = len(F) == len(B) + len(I) == schedule.stages * schedule.micro_batches
+    return either and F == B | I and I == W
 
 
 def _backward(schedule: Schedule, s: int, i: int, r: int, k: int) -> None:
