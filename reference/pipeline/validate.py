@@ -198,6 +198,8 @@ def _weights(schedule: Schedule) -> None:
     With "double", two versions then suffice: the batch before the last one is through when a batch begins.
     """
     if schedule.weights == "flush":
+        if all(_steps_last(order) for order in schedule):
+            return  # no pass sees an update
         _unchanged(schedule)
     seen = versions(schedule)
     for r, order in enumerate(schedule):
@@ -210,6 +212,12 @@ def _weights(schedule: Schedule) -> None:
                 _fail(r, k, f"{s}F{i} meets {other}: let all stages step after the same micro-batches")
             elif done[s] < seen[s, i]:
                 _fail(r, k, f"{order[k]} needs version {seen[s, i]} and is after {done[s]} steps: make batches larger")
+
+
+def _steps_last(order: tuple[Action, ...]) -> bool:
+    """Whether all optimizer steps come after all passes."""
+    kinds = [action.kind for action in order]
+    return "S" not in kinds[: len(kinds) - kinds.count("S")]
 
 
 def _unchanged(schedule: Schedule) -> None:
