@@ -27,6 +27,16 @@ class Route(NamedTuple):
     links: tuple[Any, ...] = ()
 
 
+def _check_cost(name: str, value: float) -> None:
+    """Raise ValueError unless these seconds, or seconds per byte, are a finite number of at least 0."""
+    if not 0 <= value < inf:
+        raise ValueError(f"{name} must be a finite number of seconds (per byte), at least 0, got {value}")
+
+
+def _is_count(value: float) -> bool:
+    return 1 <= value < inf and value == int(value)
+
+
 @dataclass(frozen=True)
 class Level:
     """One level of switches: `ranks` below each (inf: all), alpha (s) and beta (s/byte) of its links, cables up."""
@@ -35,6 +45,14 @@ class Level:
     alpha: float
     beta: float
     uplinks: int = 1
+
+    def __post_init__(self):
+        _check_cost("alpha", self.alpha)
+        _check_cost("beta", self.beta)
+        if not (self.ranks == inf or _is_count(self.ranks)):
+            raise ValueError(f"ranks below a switch are a whole number of at least 1, or inf for all, got {self.ranks}")
+        if not _is_count(self.uplinks):
+            raise ValueError(f"uplinks are a whole number of at least 1, got {self.uplinks}")
 
 
 @dataclass(frozen=True)
@@ -46,10 +64,9 @@ class Network:
     name: str = "network"
 
     def __post_init__(self):
+        _check_cost("gamma", self.gamma)
         sizes = [level.ranks for level in self.levels]
-        if any(level.alpha < 0 or level.beta < 0 or level.uplinks < 1 for level in self.levels) or self.gamma < 0:
-            raise ValueError(f"alpha, beta and gamma must be >= 0 and uplinks >= 1, got {self}")
-        if min(sizes) < 1 or any(outer % inner for inner, outer in pairwise(sizes) if outer != inf):
+        if not sizes or any(outer % inner for inner, outer in pairwise(sizes) if outer != inf):
             raise ValueError(f"each level must hold a whole number of the level below, got sizes {sizes}")
 
     def node(self, rank: int) -> int:
@@ -122,10 +139,17 @@ def fat_tree(
     The three alphas and betas hold inside a node, inside a pod, and across the core. With oversubscription 1 the tree
     is full: it has as many cables above a pod as below (Al-Fares, Loukissas & Vahdat 2008).
     """
+    if not 0 < oversubscription < inf:
+        raise ValueError(f"oversubscription must be above 0 and finite, got {oversubscription}")
+    for name, value in (("ranks_per_node", ranks_per_node), ("nodes_per_pod", nodes_per_pod), ("nics", nics)):
+        if not _is_count(value):
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
     cables = int(nodes_per_pod * nics / oversubscription)
     if cables < 1:
         raise ValueError(f"{nodes_per_pod} nodes x {nics} cards / {oversubscription} leave no cable to the core")
     pod = ranks_per_node * nodes_per_pod
     sizes, uplinks = (ranks_per_node, pod, inf), (nics, cables, 1)
+    if not len(alphas) == len(betas) == len(sizes):
+        raise ValueError(f"a fat tree has 3 alphas and 3 betas, got {len(alphas)} and {len(betas)}")
     levels = tuple(map(Level, sizes, alphas, betas, uplinks))
     return Network(levels, gamma, "fat tree")

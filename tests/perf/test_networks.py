@@ -1,5 +1,7 @@
 """Networks: which way a message takes and what it meets there; worked by hand."""
 
+from math import inf, nan
+
 import numpy as np
 import pytest
 
@@ -71,5 +73,44 @@ def test_an_oversubscribed_core_makes_flows_queue(oversubscription, rounds):
     ],
 )
 def test_impossible_networks_are_refused_with_the_numbers(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
+
+
+@pytest.mark.parametrize("wrong", [nan, inf, -inf, -1e-9])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: networks.uniform(alpha=x),
+        lambda x: networks.uniform(beta=x),
+        lambda x: networks.uniform(gamma=x),
+        lambda x: networks.two_level(2, alpha_out=x),
+        lambda x: networks.two_level(2, beta=x),
+        lambda x: networks.two_level(-inf if x == inf else x),  # inf: all ranks are one node
+        lambda x: networks.two_level(2, nics=x),
+        lambda x: networks.fat_tree(2, 2, oversubscription=x),
+        lambda x: networks.fat_tree(2, x),
+        lambda x: networks.fat_tree(2, 2, nics=x),
+        lambda x: networks.fat_tree(2, 2, alphas=(1e-6, x, 1e-6)),
+        lambda x: networks.fat_tree(2, 2, gamma=x),
+        lambda x: Network((Level(2, 0, 0), Level(4, 0, x))),
+    ],
+)
+def test_what_is_no_number_is_refused_and_named(make, wrong):
+    with pytest.raises(ValueError, match=r"got (nan|inf|-inf|-1e-09)"):
+        make(wrong)
+
+
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: networks.two_level(2.5), "ranks below a switch are a whole number of at least 1, .* got 2.5"),
+        (lambda: networks.fat_tree(2, 2, nics=0), "nics must be a whole number of at least 1, got 0"),
+        (lambda: networks.fat_tree(2, 2, oversubscription=0), "above 0 and finite, got 0"),
+        (lambda: networks.fat_tree(2, 2, betas=(1e-9, 1e-9)), "3 alphas and 3 betas, got 3 and 2"),
+        (lambda: Network(()), r"got sizes \[\]"),
+    ],
+)
+def test_what_would_be_cut_or_rounded_is_refused(make, says):
     with pytest.raises(ValueError, match=says):
         make()
