@@ -356,7 +356,7 @@ def any_call(draw):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(any_call(), st.booleans())
 def test_any_call(drawn, buffered):
     P, case = drawn

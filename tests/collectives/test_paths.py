@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.sparse import csr_array
@@ -52,7 +52,6 @@ def unreachable(links):
 # One way
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(MATRIX)
 def test_the_widest_path_is_the_widest_of_all(matrix):
     links = graph(matrix)
@@ -64,7 +63,6 @@ def test_the_widest_path_is_the_widest_of_all(matrix):
     )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(MATRIX, LATENCY, st.integers(0, 40), st.booleans())
 def test_the_quickest_path_is_the_quickest_of_all(matrix, latency, n, cut_through):
     links, alpha = graph(matrix), graph(np.array(latency) + 1)
@@ -105,7 +103,6 @@ def test_what_is_full_is_driven_round():
         reroute(links, {0: {1: 10}, 2: {3: 4}}, 0, 3)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(MATRIX, MATRIX)
 def test_the_way_round_is_the_widest_over_what_is_free(matrix, load):
     links, busy = graph(matrix), graph(load)
@@ -125,7 +122,6 @@ def scipy_flow(matrix):
     return int(maximum_flow(csr_array(clean.astype(np.int32)), 0, 4).flow_value)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(MATRIX)
 def test_ways_that_share_no_link_carry_no_more_than_the_maximum_flow(matrix):
     links, most = graph(matrix), scipy_flow(matrix)
@@ -165,7 +161,6 @@ def test_between_any_two_ranks_as_many_cables_as_one_of_them_has(fabric, cables)
         assert max_flow(fabric, 0, other) == pytest.approx(cables)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.integers(0, 10**9), st.lists(st.integers(1, 100), min_size=1, max_size=6))
 def test_bytes_are_split_so_that_all_ways_end_at_once(n, widths):
     shares = split(n, [Path(("a", "b"), own) for own in widths])
@@ -173,7 +168,6 @@ def test_bytes_are_split_so_that_all_ways_end_at_once(n, widths):
     assert all(abs(share - n * own / sum(widths)) <= 1 for share, own in zip(shares, widths, strict=True))
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.integers(1, 10**6), st.lists(st.tuples(st.integers(1, 50), st.integers(0, 10_000)), min_size=1, max_size=5))
 def test_late_ways_get_less_or_nothing(n, ways):
     paths, late = [Path(("a", "b"), own) for own, _ in ways], [latency for _, latency in ways]

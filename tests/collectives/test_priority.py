@@ -4,7 +4,7 @@ from itertools import pairwise, permutations
 from math import ceil, inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.collectives import cost
@@ -101,7 +101,6 @@ def test_the_formula_weighs_what_waits():
 # For any messages
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(
     st.lists(MESSAGE, min_size=1, max_size=7),
     st.integers(0, 3),
@@ -133,14 +132,12 @@ def test_what_a_port_must_keep(drawn, alpha, chunk, name):
     )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(MESSAGE, min_size=1, max_size=7), st.sampled_from(list(ORDERS)), st.integers(1, 8))
 def test_the_wire_is_busy_as_long_in_any_order(drawn, name, chunk):
     messages = listed(drawn)
     assert serve(messages, 0, 1, ORDERS[name], chunk)[-1].end == serve(messages, 0, 1)[-1].end
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(MESSAGE, min_size=1, max_size=7), st.sampled_from(list(ORDERS)))
 def test_without_chunks_nothing_is_interrupted(drawn, name):
     messages = listed(drawn)
@@ -148,7 +145,6 @@ def test_without_chunks_nothing_is_interrupted(drawn, name):
     assert len(whole) == len(messages) and whole == serve(messages, 2, 1, ORDERS[name], chunk=12)  # the largest
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(MESSAGE, min_size=1, max_size=7))
 def test_first_in_first_out_does_not_care_for_chunks_that_cost_nothing(drawn):
     messages = listed(drawn)
@@ -168,7 +164,6 @@ def in_order(names):
     return lambda message: names.index(message.name)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), min_size=1, max_size=5), st.integers(0, 2))
 def test_the_earliest_deadline_first_is_best_if_all_are_ready(drawn, alpha):
     """Jackson (1955): no order has a smaller greatest lateness."""
@@ -181,7 +176,6 @@ def test_the_earliest_deadline_first_is_best_if_all_are_ready(drawn, alpha):
 LAYERS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(LAYERS)
 def test_the_first_layer_first_is_best_for_the_next_forward_pass(drawn):
     """With chunks that cost nothing (Horn 1974): whatever the layers are, no order of theirs ends it sooner."""
@@ -201,7 +195,6 @@ def test_the_first_layer_first_is_best_for_the_next_forward_pass(drawn):
     )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(LAYERS)
 def test_the_next_forward_pass_waits_for_what_it_needs(drawn):
     sizes, backward, forward = zip(*drawn, strict=True)

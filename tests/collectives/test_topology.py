@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.collectives import ring_allreduce
@@ -159,7 +159,6 @@ def test_noise_that_only_slows_down_does_no_harm():
         assert levels(alpha * np.triu(noise, 1) + (alpha * np.triu(noise, 1)).T) == expected
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.data())
 def test_any_tree_of_groups_is_found_again(data):
     """Groups of any sizes, even of one rank, within groups within groups, in any numbering."""

@@ -12,7 +12,7 @@ def test_the_code_of_1_2_and_5():
     assert elias.encode(torch.tensor([1, 2, 5])).tolist() == [0b100101, 0b010]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(1, 2**31 - 1), max_size=30))
 def test_what_is_encoded_can_be_decoded(values):
     numbers = torch.tensor(values, dtype=torch.int64)

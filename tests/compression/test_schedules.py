@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.collectives.priority import Forward, Span, finish
@@ -50,7 +50,6 @@ LAYERS = st.lists(
 COSTS = st.builds(Costs, *[st.integers(0, 3)] * 7)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(LAYERS, st.integers(1, 12), COSTS)
 def test_what_every_schedule_keeps(layers, chunk, costs):
     """Every byte once, no part before it is there, one part at a time in each machine, and each after the other."""

@@ -69,7 +69,7 @@ def test_what_would_have_been_hidden_anyway_is_not_compressed():
 SPEED = st.builds(Speed, st.floats(0, 1e-4), st.floats(0, 1e-8))
 
 
-@settings(deadline=None, max_examples=40)  # the machine may be busy
+@settings(max_examples=40)
 @given(
     st.lists(st.builds(Gradient, st.integers(1, 10**5), st.floats(0, 1e-3)), min_size=1, max_size=3),
     st.lists(SPEED, min_size=4, max_size=4),

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reference.collectives import cost
@@ -67,7 +67,6 @@ def test_e1_29_an_overhead_in_time_is_added():
     assert speedup_of_step(0.5, 50, 0) == pytest.approx(1 / 0.51) and speedup_of_step(0, 50, 0.1) < 1
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.integers(2, 500), st.floats(0.001, 1), st.floats(0, 3), st.floats(0, 0.1), st.floats(0.01, 5))
 @example(2, 0.01, 1.0, 0.001, 0.01)  # a wire takes as long as a latency: the parabola is a line
 def test_the_bounds_are_where_the_speedup_is_1(P, share, overhead, alpha, beta):

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -30,7 +30,6 @@ def test_types_do_not_mix_and_the_bucket_that_is_full_first_leaves_first():
     assert assign([2, 4, 2, 4, 4], 8, first_limit=4, kinds=kinds) == [[4], [3, 1], [2, 0]]
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(SIZES, LIMIT, LIMIT, st.randoms())
 def test_rules(drawn, limit, first_limit, random):
     sizes, kinds = [size for size, _ in drawn], [kind for _, kind in drawn]

@@ -28,7 +28,7 @@ from reference.pipeline.simulate import UNIT, Costs, activations, simulate
 from reference.pipeline.versions import kept_versions
 
 eighths = st.integers(6, 12).map(lambda n: n / 8)  # sums of these are exact; none is more than twice another
-theorem = settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
+theorem = settings(max_examples=20, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -12,7 +12,7 @@ from reference.pipeline.schedules import gpipe, one_f_one_b
 FIXED = st.floats(0.01, 10)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(2, 8), FIXED, FIXED, st.sampled_from([gpipe, one_f_one_b]))
 def test_the_simulator_agrees_with_the_closed_form(p, fixed, slope, schedule):
     rows = table(24, p, affine(fixed, slope), schedule)

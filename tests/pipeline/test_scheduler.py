@@ -61,7 +61,7 @@ def test_beside_the_best_of_all_orders(p, m, costs, memory):
     assert best <= ours <= 1.02 * best  # the fourth: 1.5 %, the worst of 60 drawn at random; 59 had none
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(p=st.integers(1, 3), m=st.integers(1, 4), costs=st.tuples(seconds, seconds, seconds), more=st.integers(0, 6))
 @pytest.mark.parametrize("placement, least, named", [("line", 1, LINE), ("V", 2, V)], ids=["line", "V"])
 def test_valid_within_memory_and_never_worse(placement, least, named, p, m, costs, more):
@@ -75,7 +75,7 @@ def test_valid_within_memory_and_never_worse(placement, least, named, p, m, cost
             assert makespan(simulate(schedule, costs)) <= makespan(simulate(other, costs))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(p=st.integers(1, 6), more=st.integers(0, 5), costs=st.tuples(seconds, seconds, seconds))
 def test_h1_and_h2_are_the_best_for_their_memory(p, more, costs):
     W, F, I = sorted(costs)  # noqa: E741

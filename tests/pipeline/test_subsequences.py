@@ -43,7 +43,7 @@ def test_the_order_is_the_figure():
     assert sequence_1f1b(4, 6, 1).orders == one_f_one_b(4, 6).orders
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 5))
 def test_the_order_is_valid_and_shrinks_the_bubble_and_the_memory(p, m, n):
     schedule = sequence_1f1b(p, m, n)
