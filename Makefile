@@ -9,15 +9,17 @@ HTML   = build/_build/html
 EXTRAS = mpi,book,test,bench
 PORT   = 8000
 CH     =
+ON     =
 
 # programs that we start find mpirun, jupyter, ... of this environment
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help book serve test lint notebooks bench install clean
+.PHONY: help book serve test test-machines lint notebooks bench install clean
 
 help:
 	@echo "make book        build the book, warnings are errors      make serve      show it at http://localhost:$(PORT)"
 	@echo "make test        all checks (CH=9: only chapter 9's)      make lint       style and import floors only"
+	@echo "make test-machines   the tests as other processors, threads, cores, folders, Pythons would run them (hours)"
 	@echo "make notebooks   run the notebooks, store their outputs   make bench      the benchmarks"
 	@echo "make install     only set up $(VENV)                        make clean      remove what was built"
 
@@ -36,8 +38,12 @@ serve: book
 test: $(STAMP)
 	$(BIN)/python .ci/test.py $(CH)
 
+# ON=busy, ON="'no AVX' '1 core'", ...: these machines only; python .ci/machines.py --list names them
+test-machines: $(STAMP)
+	$(BIN)/python .ci/machines.py $(ON) $(if $(CH),--chapter $(CH))
+
 lint: $(STAMP)
-	$(BIN)/python .ci/test.py --lint
+	$(BIN)/python .ci/test.py --only lint
 
 notebooks: $(STAMP)
 	$(BIN)/python .ci/notebooks.py $(CH)

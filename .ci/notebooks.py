@@ -18,9 +18,11 @@ import nbformat
 from nbclient import NotebookClient
 
 from chapters import kernels, notebooks
+from reference.perf.pace import pace
 
 VARIES = "nbval-ignore-output"
 LIMIT = 1_000_000  # bytes
+CELL_SECONDS = 120
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -67,7 +69,9 @@ def execute(path: Path) -> None:
     new = nbformat.from_dict(old)
     new = nbformat.reads(nbformat.writes(new), as_version=4)
     start = time.monotonic()
-    NotebookClient(new, timeout=120, resources={"metadata": {"path": str(path.parent)}}).execute(env=kernels())
+    NotebookClient(new, timeout=CELL_SECONDS * pace(), resources={"metadata": {"path": str(path.parent)}}).execute(
+        env=kernels()
+    )
     seconds = time.monotonic() - start
     for cell in new.cells:
         cell.metadata.pop("execution", None)

@@ -1,15 +1,18 @@
 """What `make test` runs: style, import floors, unit tests, graders, notebooks; then the budget report.
 
-    python .ci/test.py            everything
-    python .ci/test.py 9          only the tests, graders and notebook of chapter 9
-    python .ci/test.py --lint     only style and floors
+    python .ci/test.py                      everything
+    python .ci/test.py 9                    only the tests, graders and notebook of chapter 9
+    python .ci/test.py --only notebooks     only this part: lint, unit, graders or notebooks
+    python .ci/test.py --no-lint            everything but style and floors
 
 Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
-status is 0 only if all parts passed.
+status is 0 only if all parts passed. How fast the machine is now is measured once, at the start (reference/perf/
+pace.py): every limit on seconds, in the tests, too, is multiplied by it.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -18,36 +21,55 @@ from pathlib import Path
 
 import budget
 from chapters import ROOT, WORDS, kernels, keyword_expression, notebooks
+from reference.perf import pace
 
 REPORTS = ROOT / "build/reports"
 NOTHING_SELECTED = 5  # pytest's exit status
 BIN = Path(sys.executable).parent
-WORKERS = min(os.cpu_count() or 1, 4)  # real ranks need cores, too
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+WORKERS = min(CORES, 4)  # real ranks need cores, too
+TEST_SECONDS, CELL_SECONDS = 180, 120  # before a test, or a cell of a notebook, is taken for one that hangs
 
 
-def main(argument: str | None) -> int:
-    """Run the parts that `argument` asks for and return the exit status."""
-    chapter = None if argument in (None, "--lint") else chapter_number(argument)
-    parts = {} if chapter else lint_parts()
-    if argument != "--lint":
-        parts |= test_parts(chapter)
-        REPORTS.mkdir(parents=True, exist_ok=True)
-        for old in REPORTS.glob("*.xml"):
-            old.unlink()
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("chapter", nargs="?", type=chapter_number, help="only what belongs to this chapter")
+    which = p.add_mutually_exclusive_group()
+    which.add_argument("--only", choices=("lint", "unit", "graders", "notebooks"), help="one part")
+    which.add_argument("--no-lint", action="store_true", help="all but style and floors")
+    return p
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the parts that were asked for and return the exit status."""
+    asked = parser().parse_args(argv)
+    os.environ[pace.VARIABLE] = f"{pace.pace():.2f}"
+    groups = {"lint": {} if asked.chapter else lint_parts(), **test_parts(asked.chapter)}
+    left_out = {"lint"} if asked.no_lint else set()
+    parts = {
+        name: command
+        for group, commands in groups.items()
+        if group not in left_out and asked.only in (None, group)
+        for name, command in commands.items()
+    }
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    for old in REPORTS.glob("*.xml"):
+        old.unlink()
     results = {name: run(name, command) for name, command in parts.items()}
-    if argument != "--lint":
+    if asked.only != "lint":
         print(budget.report(budget.read(REPORTS)))
-    print("\nSummary")
+    print(f"\nSummary (this machine took {pace.pace():.1f} times as long as the one that limits were made for)")
     for name, (ok, seconds) in results.items():
         print(f"  {'passed' if ok else 'FAILED'}  {name} ({seconds:.0f} s)")
-    return 0 if all(ok for ok, _ in results.values()) else 1
+    return 0 if results and all(ok for ok, _ in results.values()) else 1
 
 
-def chapter_number(argument: str) -> int:
+def chapter_number(typed: str) -> int:
     """Return the chapter that a person typed ("9", "09"); end with one clear line if there is none."""
-    if not argument.isdigit() or int(argument) not in WORDS:
-        sys.exit(f"CH={argument}: there are chapters 1 to {max(WORDS)}")
-    return int(argument)
+    if not typed.isdigit() or int(typed) not in WORDS:
+        sys.exit(f"CH={typed}: there are chapters 1 to {max(WORDS)}")
+    return int(typed)
 
 
 def lint_parts() -> dict[str, list]:
@@ -59,20 +81,25 @@ def lint_parts() -> dict[str, list]:
     }
 
 
-def test_parts(chapter: int | None) -> dict[str, list]:
-    """Return the commands that run tests, graders and notebooks, of one chapter or of all."""
+def test_parts(chapter: int | None) -> dict[str, dict[str, list]]:
+    """Return the commands that run unit tests, graders and notebooks, of one chapter or of all, by these groups."""
     pytest = [sys.executable, "-m", "pytest", "-n", WORKERS]
     selection = ["-k", keyword_expression(chapter)] if chapter else []
-    # graders by themselves: they fork a child for each answer, which takes longer where all else has been imported
-    groups = {"unit tests": ["tests", "--ignore=tests/exercises"], "graders": ["tests/exercises"]}
-    parts = {
-        name: [*pytest, "--dist=loadgroup", *paths, *selection, f"--junitxml={REPORTS / name.replace(' ', '_')}.xml"]
-        for name, paths in groups.items()
+    limits = [f"--timeout={TEST_SECONDS * pace.pace():.0f}", *selection]
+
+    def tests(name: str, *paths: str) -> list:
+        return [*pytest, "--dist=loadgroup", *paths, *limits, f"--junitxml={REPORTS / name}.xml"]
+
+    cells = [f"--nbval-cell-timeout={CELL_SECONDS * pace.pace():.0f}", f"--junitxml={REPORTS / 'notebooks.xml'}"]
+    files = notebooks(chapter)
+    return {
+        "unit": {"unit tests": tests("unit", "tests", "--ignore=tests/exercises")},
+        # by themselves: they fork a child for each answer, which takes longer where all else has been imported
+        "graders": {"graders": tests("graders", "tests/exercises")},
+        "notebooks": {"notebooks": [*pytest, "--dist=loadfile", "--nbval", "--timeout=0", *cells, *files]}
+        if files
+        else {},
     }
-    if files := notebooks(chapter):
-        options = ["--nbval", "--nbval-cell-timeout=120", "-o", "timeout=0", f"--junitxml={REPORTS / 'notebooks.xml'}"]
-        parts["notebooks (nbval)"] = [*pytest, "--dist=loadfile", *options, *files]
-    return parts
 
 
 def run(name: str, command: list) -> tuple[bool, float]:
@@ -86,4 +113,4 @@ def run(name: str, command: list) -> tuple[bool, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else None))
+    sys.exit(main())

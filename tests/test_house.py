@@ -175,6 +175,18 @@ def test_ci_runs_the_commands_of_the_readme():
     assert "make book" in (ROOT / ".github/workflows/book.yml").read_text()
 
 
+def test_every_machine_is_played_every_night(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    from machines import MACHINES, SINGLE
+
+    nightly = yaml.safe_load((ROOT / ".github/workflows/machines.yml").read_text())
+    job = nightly["jobs"]["machine"]
+    assert set(job["strategy"]["matrix"]["machine"]) == set(MACHINES | SINGLE)
+    assert nightly[True]["schedule"], "YAML reads the key `on` as True"
+    assert any("make test-machines" in step.get("run", "") for step in job["steps"])
+    assert re.search(r"machines.py --only notebooks unlike", (ROOT / ".ci/run").read_text())
+
+
 def test_every_file_that_readme_links_to_is_there():
     for page in ("README.md", "CONTRIBUTING.md", "LICENSE-text.md"):
         for link in re.findall(r"\]\(([^)#:]+)\)", (ROOT / page).read_text()):

@@ -1,0 +1,208 @@
+"""Run the tests as other machines would: other processors, threads, cores, a busy machine, another folder or Python.
+
+    python .ci/machines.py                           the machines of MACHINES (`make test-machines`): two hours
+    python .ci/machines.py "no AVX" busy             these (`make test-machines ON="busy"`)
+    python .ci/machines.py ATEN_CPU_CAPABILITY=avx2  one setting alone, as one likes
+    python .ci/machines.py --only notebooks unlike   notebooks, on the machine that is least like this one
+    python .ci/machines.py --list                    all names, and what each of them is
+
+The last digits of a sum depend on the order in which a processor adds. Libraries choose that order by the processor,
+and let themselves be told to choose for another one: so one machine can play several. What a machine cannot play (four
+cores where there are two, vector units that it lacks) is named and passed over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from chapters import ROOT
+
+CI = Path(__file__).resolve().parent
+FEATURES = "import numpy._core._multiarray_umath as m; f = m.__cpu_features__; print(*(k for k in f if f[k]))"
+WIDER = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX2 FMA3 AVX512F AVX512_SKX"  # what NumPy may be told to do without
+NUMPY = "NPY_DISABLE_CPU_FEATURES"
+DISPATCHED = "import numpy._core._multiarray_umath as m; print(*m.__cpu_dispatch__)"
+FOLDER = "Jeder Rang zählt"  # a space and an umlaut
+
+
+class Machine(NamedTuple):
+    """What is different on a machine. needs: what this one must have to play it, a CPU feature as NumPy names it."""
+
+    settings: Mapping[str, str] = MappingProxyType({})
+    cores: int = 0
+    busy: int = 0  # endless loops beside the tests
+    clone: bool = False  # in another folder, set up from nothing
+    python: str = ""
+    needs: str = ""
+
+
+def threads(n: int) -> dict[str, str]:
+    """That many threads for each library, outside ranks (a rank has one)."""
+    return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(n))
+
+
+ATEN, MKL, ONEDNN, BLAS = "ATEN_CPU_CAPABILITY", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA", "OPENBLAS_CORETYPE"
+PLAIN = {ATEN: "default", MKL: "COMPATIBLE", ONEDNN: "SSE41", BLAS: "Nehalem", NUMPY: WIDER}
+HASWELL = {ATEN: "avx2", MKL: "AVX2", ONEDNN: "AVX2", BLAS: "Haswell", NUMPY: "X86_V4 AVX512_ICL AVX512_SPR"}
+SKYLAKE = {ATEN: "avx512", BLAS: "SkylakeX"}
+
+MACHINES = {
+    "no AVX": Machine(PLAIN, needs="X86_V2"),  # a processor of 2008
+    "Haswell": Machine(HASWELL, needs="AVX2"),  # of 2013
+    "Skylake": Machine(SKYLAKE, needs="AVX512F"),  # a server of 2017
+    "another order": Machine({"PYTHONPATH": str(CI / "another_order")}),  # of none
+    "1 thread": Machine(threads(1)),
+    "2 threads": Machine(threads(2)),
+    "4 threads": Machine(threads(4)),
+    "1 core": Machine(cores=1),
+    "2 cores": Machine(cores=2),
+    "4 cores": Machine(cores=4),
+    "busy": Machine(busy=2),
+    "another folder": Machine(clone=True),
+    **{f"Python 3.{minor}": Machine(clone=True, python=f"python3.{minor}") for minor in (11, 12, 13, 14)},
+}
+SINGLE = {  # one library at a time, for those who look for the cause
+    NUMPY if name == NUMPY else f"{name}={value}": Machine({name: value}, needs=needs)
+    for name, value, needs in (
+        (ATEN, "default", "X86_V2"),
+        (ATEN, "avx2", "AVX2"),
+        (ATEN, "avx512", "AVX512F"),
+        (MKL, "COMPATIBLE", "X86_V2"),
+        (MKL, "AVX2", "AVX2"),
+        (ONEDNN, "SSE41", "X86_V2"),
+        (NUMPY, WIDER, "X86_V3"),
+        (BLAS, "Nehalem", "X86_V2"),
+        (BLAS, "Haswell", "AVX2"),
+        (BLAS, "SkylakeX", "AVX512F"),
+    )
+}
+
+
+def said(code: str) -> set[str]:
+    """The words that a line of Python prints."""
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
+
+
+def lacking(machine: Machine) -> str:
+    """Why this machine cannot play another one; empty if it can."""
+    if machine.needs and machine.needs not in said(FEATURES):
+        return f"this processor ({platform.machine()}) has no {machine.needs}"
+    if machine.cores:
+        if not hasattr(os, "sched_getaffinity"):
+            return "only Linux lends cores"
+        if machine.cores > (here := len(os.sched_getaffinity(0))):
+            return f"{machine.cores} cores wanted, {here} here"
+    if machine.python and shutil.which(machine.python) is None:
+        return f"no {machine.python} here"
+    return ""
+
+
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Ours and these settings; NumPy refuses what it does not know, so it is told what it knows only."""
+    known = dict(settings)
+    if NUMPY in known:
+        known[NUMPY] = " ".join(sorted(set(known[NUMPY].split()) & said(DISPATCHED) & said(FEATURES)))
+    return os.environ | known
+
+
+@contextmanager
+def loops(number: int) -> Iterator[None]:
+    """That many processes that compute without end, as long as this lasts."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def clone(python: str) -> Iterator[Path]:
+    """A fresh clone in a folder with a space and an umlaut, set up as the README says. Raises CalledProcessError."""
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / FOLDER
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(folder)], check=True)
+        subprocess.run(["make", "install", *([f"PYTHON={python}"] if python else [])], cwd=folder, check=True)
+        yield folder
+
+
+def play(machine: Machine, arguments: list[str]) -> tuple[str, float]:
+    """Run .ci/test.py on a machine; how it went, and in how many seconds."""
+    start = time.monotonic()
+    if why := lacking(machine):
+        return f"left out: {why}", 0.0
+    cores = set(sorted(os.sched_getaffinity(0))[: machine.cores]) if machine.cores else set()
+    with ExitStack() as stack:
+        stack.enter_context(loops(machine.busy))
+        folder = ROOT
+        if machine.clone:
+            try:
+                folder = stack.enter_context(clone(machine.python))
+            except subprocess.CalledProcessError as error:
+                how = "left out" if machine.python else "FAILED"  # there may be no torch yet for that Python
+                return f"{how}: {' '.join(error.cmd[:2])} ended with {error.returncode}", time.monotonic() - start
+        done = subprocess.run(
+            [str(folder / ".venv/bin/python"), ".ci/test.py", "--no-lint", *arguments],
+            cwd=folder,
+            env=environment(machine.settings),
+            preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,
+        )
+    return "passed" if done.returncode == 0 else "FAILED", time.monotonic() - start
+
+
+def unlike() -> str:
+    """The machine that is least like this one."""
+    return "another order" if lacking(MACHINES["no AVX"]) else "no AVX"
+
+
+def chosen(names: list[str]) -> dict[str, Machine]:
+    """The machines of these names; NAME=VALUE is any setting. Ends the program if a name is unknown."""
+    known = MACHINES | SINGLE | {"unlike": MACHINES[unlike()]}
+    found = {}
+    for name in names or MACHINES:
+        setting, equals, value = name.partition("=")
+        if name not in known and not equals:
+            sys.exit(f"there is no machine {name!r}; there are: {', '.join(known)}, or NAME=VALUE")
+        found[name] = known.get(name) or Machine({setting: value})
+    return found
+
+
+def main() -> int:
+    """Play the machines that were asked for, one after the other; 0 if none of those that could be played failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("machines", nargs="*", metavar="MACHINE", help="names (see --list), or NAME=VALUE")
+    parser.add_argument("--only", choices=("unit", "graders", "notebooks"), help="one part of the tests")
+    parser.add_argument("--chapter", help="only what belongs to this chapter")
+    parser.add_argument("--list", action="store_true", help="print the names and end")
+    asked = parser.parse_args()
+    machines = chosen(asked.machines)
+    if asked.list:
+        for name, machine in (MACHINES | SINGLE).items():
+            print(f"{name:32} {lacking(machine) or 'can be played here'}")
+        return 0
+    arguments = [*(["--only", asked.only] if asked.only else []), *([asked.chapter] if asked.chapter else [])]
+    results = {}
+    for name, machine in machines.items():
+        print(f"\n######## {name}", flush=True)
+        results[name] = play(machine, arguments)
+    print("\nMachines")
+    for name, (result, seconds) in results.items():
+        print(f"  {result}  {name} ({seconds:.0f} s)")
+    return int(any(result.startswith("FAILED") for result, _ in results.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Tests that pass on every machine: no deadlines, limits that know the machine's pace, and machines that are played."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def machines(monkeypatch):
+    """The module .ci/machines.py."""
+    monkeypatch.syspath_prepend(ROOT / ".ci")
+    import machines
+
+    return machines
+
+
+def said(code, **environment):
+    """What a line of Python prints under some settings."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return done.stdout.strip()
+
+
+def test_no_property_has_a_deadline():
+    assert settings().deadline is None
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        named = [word.arg for call in calls if "settings" in ast.unparse(call.func) for word in call.keywords]
+        assert "deadline" not in named, f"{path.name} sets a deadline: the profile in tests/conftest.py has none"
+
+
+PRODUCT = (
+    "import torch; a = torch.randn(65, 65, generator=torch.Generator().manual_seed(0)); b = a @ a;"
+    "print(float(b.double().sum()), bool(torch.allclose(b, a.double().mm(a.double()).float(), atol=1e-4)))"
+)
+
+
+def test_another_order_rounds_otherwise_and_is_as_right(machines):
+    """A control of the machine that .ci/run plays: were its sums the same, it would show nothing."""
+    ours, right = said(PRODUCT).split()
+    theirs, also_right = said(PRODUCT, **machines.MACHINES["another order"].settings).split()
+    assert ours != theirs and right == also_right == "True"
+
+
+def test_settings_reach_the_libraries(machines):
+    """The machine without AVX, where it can be played: torch says what it was told, and NumPy does without."""
+    machine = machines.MACHINES["no AVX"]
+    if why := machines.lacking(machine):
+        pytest.skip(why)
+    environment = machines.environment(machine.settings)
+    said_by_torch = said("import torch; print(torch.backends.cpu.get_cpu_capability())", **environment)
+    assert said_by_torch in ("DEFAULT", "NO AVX")
+    found = said(machines.FEATURES, **environment).split()
+    assert "X86_V2" in found and "X86_V3" not in found
+
+
+def test_what_cannot_be_played_is_named(machines):
+    assert machines.lacking(machines.Machine(needs="ABACUS")).endswith("has no ABACUS")
+    assert machines.lacking(machines.Machine(python="python3.99")) == "no python3.99 here"
+    if hasattr(os, "sched_getaffinity"):
+        assert machines.lacking(machines.Machine(cores=10_000)).startswith("10000 cores wanted")
+    with pytest.raises(SystemExit, match="there is no machine 'abacus'; there are: no AVX, "):
+        machines.chosen(["abacus"])
+
+
+def test_a_single_setting_is_a_machine(machines):
+    assert machines.chosen(["A=B=C"]) == {"A=B=C": machines.Machine({"A": "B=C"})}
+
+
+def test_busy_loops_end_with_what_they_were_for(machines):
+    with machines.loops(2):
+        assert len(endless()) == 2
+    assert not endless()
+
+
+def endless():
+    """The processes that this one has started and that compute without end."""
+    return [each for each in psutil.Process().children() if "while True: pass" in each.cmdline()]
