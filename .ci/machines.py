@@ -155,7 +155,7 @@ def play(machine: Machine, arguments: list[str]) -> tuple[str, float]:
                 how = "left out" if machine.python else "FAILED"  # there may be no torch yet for that Python
                 return f"{how}: {' '.join(error.cmd[:2])} ended with {error.returncode}", time.monotonic() - start
         done = subprocess.run(
-            [str(folder / ".venv/bin/python"), ".ci/test.py", "--no-lint", *arguments],
+            [str(folder / ".venv/bin/python"), ".ci/test.py", *arguments],
             cwd=folder,
             env=environment(machine.settings),
             preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,
@@ -193,7 +193,8 @@ def main() -> int:
         for name, machine in (MACHINES | SINGLE).items():
             print(f"{name:32} {lacking(machine) or 'can be played here'}")
         return 0
-    arguments = [*(["--only", asked.only] if asked.only else []), *([asked.chapter] if asked.chapter else [])]
+    arguments = ["--only", asked.only] if asked.only else ["--no-lint"]
+    arguments += [asked.chapter] if asked.chapter else []
     results = {}
     for name, machine in machines.items():
         print(f"\n######## {name}", flush=True)

@@ -16,6 +16,8 @@ import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+from reference.perf.pace import pace
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MADE = {".git", ".venv", ".openmpi", "build", "_build", "__pycache__", ".ipynb_checkpoints", "node_modules"}
@@ -233,7 +235,7 @@ def test_a_shell_command_that_fails_fails_its_notebook(monkeypatch):
 
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("!exit 3")])
     with pytest.raises(CellExecutionError, match="exit status 3"):
-        NotebookClient(notebook, timeout=60, kernel_name="python3").execute(env=kernels())
+        NotebookClient(notebook, timeout=60 * pace(), kernel_name="python3").execute(env=kernels())
 
 
 # ------------------------------------------------------------------------------------------------ licences, machines

@@ -405,7 +405,7 @@ def some_wait_in_between(comm, case):
 @pytest.mark.parametrize("program", [all_at_once, advanced_by_test])
 def test_nonblocking_calls_do_not_mix(program, world):
     ranks = 6 if world == "virtual" else 4
-    assert launch(program, ranks, world=world, timeout=20).results == [[]] * ranks
+    assert launch(program, ranks, world=world).results == [[]] * ranks
 
 
 @pytest.mark.parametrize("collective, algorithm", [(c, a) for c in TABLES for a in TABLES[c]])

@@ -9,6 +9,7 @@ import pytest
 from reference.collectives import allreduce, cost, fit
 from reference.collectives.fit import Sample, calibrate, known, relative_least_squares
 from reference.perf.networks import uniform
+from reference.perf.pace import pace
 from reference.worlds import launch, networks
 
 DATA = Path(__file__).parents[2] / "chapters/data"
@@ -98,7 +99,7 @@ def test_real_ranks_are_measured_once_and_all_know_the_same():
         allreduce(comm, np.ones(10))
         return known(comm) is first, first.lines, first.samples
 
-    results = launch(program, 2, world="mpi", timeout=120).results
+    results = launch(program, 2, world="mpi", timeout=120 * pace()).results
     assert all(same for same, *_ in results) and results[0][1:] == results[1][1:]
     assert all(alpha > 0 or beta > 0 for alpha, beta in results[0][1].values())
     assert {sample.algorithm for sample in results[0][2]} == set(fit.ALGORITHMS)

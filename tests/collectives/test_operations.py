@@ -9,6 +9,7 @@ import torch
 from reference import mpi
 from reference.collectives import algorithms
 from reference.collectives.select import allreduce
+from reference.perf.pace import pace
 from reference.worlds import RankFailed, launch
 
 from .test_algorithms import REDUCING, TABLES, Call, cases, serial
@@ -81,7 +82,7 @@ def test_tensors_on_real_ranks_and_gloo_give_the_same(tmp_path):
             faults += [f"{case.algorithm} is not gloo's"] * (not torch.equal(ours, theirs))
         return faults
 
-    run = launch(program, 2, str(tmp_path / "store"), world="mpi", timeout=120)
+    run = launch(program, 2, str(tmp_path / "store"), world="mpi", timeout=120 * pace())
     assert run.results == [[], []]
 
 

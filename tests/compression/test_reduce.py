@@ -236,8 +236,8 @@ def test_two_under_way_do_not_mix(way, world):
         return torch.cat([x, y])
 
     P = 2
-    one_by_one = launch(program, P, False, world=world, timeout=20).results[0]
-    assert all(torch.equal(found, one_by_one) for found in launch(program, P, True, world=world, timeout=20).results)
+    one_by_one = launch(program, P, False, world=world).results[0]
+    assert all(torch.equal(found, one_by_one) for found in launch(program, P, True, world=world).results)
 
 
 # What can be wrong
