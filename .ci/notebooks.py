@@ -69,7 +69,7 @@ def execute(path: Path) -> None:
     new = nbformat.from_dict(old)
     new = nbformat.reads(nbformat.writes(new), as_version=4)
     start = time.monotonic()
-    NotebookClient(new, timeout=CELL_SECONDS * pace(), resources={"metadata": {"path": str(path.parent)}}).execute(
+    NotebookClient(new, timeout=int(CELL_SECONDS * pace()), resources={"metadata": {"path": str(path.parent)}}).execute(
         env=kernels()
     )
     seconds = time.monotonic() - start
