@@ -20,7 +20,8 @@ from ..collectives import exchange, operations, ring, tree
 from ..collectives.rounds import Blocks, steps
 from .buffers import Buffer, read
 from .completion import Completion, Request, Waiter
-from .engine import Engine, Rank, Turns
+from .engine import Engine
+from .rank import Rank, Turns
 
 Plan = tuple[dict[str, Any], Callable[["Agent"], Iterator[list]]]
 

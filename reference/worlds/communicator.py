@@ -8,14 +8,15 @@ from math import prod
 from typing import Any
 
 from .. import mpi
-from . import report
+from . import spelling
 from .collective import PLANS, Activity, Agent
 from .completion import Completion
 from .context import CollectiveCall, Context
-from .engine import Engine, Rank
+from .engine import Engine
 from .errors import CollectiveMismatch
 from .objects import COLLECTIVES
 from .point_to_point import PointToPoint
+from .rank import Rank
 from .requests import VirtualRequest
 from .windows import SharedWindow, VirtualWindow
 
@@ -37,8 +38,8 @@ class Communicator(PointToPoint):
         self._collectives += 1
         call = context.calls.setdefault(number, CollectiveCall(name, arguments, self.rank))
         if (call.name, call.arguments) != (name, arguments):
-            mine = f"{name}({report.spelled(arguments)})"
-            theirs = f"{call.name}({report.spelled(call.arguments)})"
+            mine = f"{name}({spelling.spelled(arguments)})"
+            theirs = f"{call.name}({spelling.spelled(call.arguments)})"
             cause = (
                 f"rank {self.rank} of group {self.name!r} calls {mine} as the group's collective number {number + 1}, "
                 f"but rank {call.first} called {theirs} there: all ranks of a group must make the same collective "
@@ -51,7 +52,7 @@ class Communicator(PointToPoint):
         return number, call
 
     def _activity(self, name: str, arguments: dict, work: Any) -> Activity:
-        self._me.call = report.Call(name, report.spelled, (arguments,))
+        self._me.call = spelling.Call(name, spelling.spelled, (arguments,))
         number, _ = self._register(name, arguments)
         context, engine = self._context, self._engine
         return Activity(Agent(engine, self._me, context.group, self.rank, (context.key, number)), work)
@@ -65,12 +66,12 @@ class Communicator(PointToPoint):
 
     def win_allocate(self, nbytes: int, disp_unit: int) -> VirtualWindow:
         """Behind mpi.win_allocate."""
-        self._enter("win_allocate", report.plainly, f"nbytes={nbytes}")
+        self._enter("win_allocate", spelling.plainly, f"nbytes={nbytes}")
         return VirtualWindow(self, nbytes, disp_unit)
 
     def win_allocate_shared(self, nbytes: int, disp_unit: int) -> SharedWindow:
         """Behind mpi.win_allocate_shared."""
-        self._enter("win_allocate_shared", report.plainly, f"nbytes={nbytes}")
+        self._enter("win_allocate_shared", spelling.plainly, f"nbytes={nbytes}")
         if len({self._engine.network.node(rank) for rank in self._context.group}) > 1:
             raise mpi.Exception(mpi.ERR_RMA_SHARED)
         return SharedWindow(self, nbytes, disp_unit)
@@ -107,12 +108,12 @@ class Communicator(PointToPoint):
 
     def Split(self, color=0, key=0) -> Communicator:
         """The communicator of all ranks that give the same color, in the order of their keys."""
-        self._enter("Split", report.plainly, f"color={color}, key={key}")
+        self._enter("Split", spelling.plainly, f"color={color}, key={key}")
         return self._split("Split", color, key, f"{self.name}.split({color})")
 
     def Split_type(self, split_type, key=0, info=None) -> Communicator:
         """The communicator of the ranks on this rank's node."""
-        self._enter("Split_type", report.plainly, f"key={key}")
+        self._enter("Split_type", spelling.plainly, f"key={key}")
         if split_type != mpi.COMM_TYPE_SHARED:
             raise NotImplementedError("Split_type is offered for COMM_TYPE_SHARED only")
         node = self._engine.network.node(self._me.index)
@@ -125,7 +126,7 @@ class Communicator(PointToPoint):
 
     def Create_cart(self, dims, periods=None, reorder=False) -> CartCommunicator:
         """The first prod(dims) ranks as a grid, the last dimension running fastest; COMM_NULL for the others."""
-        self._enter("Create_cart", report.plainly, f"dims={list(dims)}")
+        self._enter("Create_cart", spelling.plainly, f"dims={list(dims)}")
         if prod(dims) > self.size or min(dims, default=1) < 1:
             raise mpi.Exception(mpi.ERR_DIMS)
         if periods is None or isinstance(periods, bool):
@@ -204,7 +205,7 @@ class CartCommunicator(Communicator):
 
     def Sub(self, remain_dims: Sequence[bool]) -> CartCommunicator:
         """The grid of the ranks that differ from this one in the remaining dimensions only."""
-        self._enter("Sub", report.plainly, f"remain_dims={list(remain_dims)}")
+        self._enter("Sub", spelling.plainly, f"remain_dims={list(remain_dims)}")
         kept = [(d, p) for d, p, remains in zip(self.dims, self.periods, remain_dims, strict=True) if remains]
         fixed = [c for c, remains in zip(self.coords, remain_dims, strict=True) if not remains]
         color = 0

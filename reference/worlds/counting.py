@@ -16,7 +16,7 @@ from functools import cached_property, partial, wraps
 from typing import Any
 
 from .. import mpi
-from . import report
+from . import spelling
 from .buffers import read
 from .meter import Meter, clock
 
@@ -114,14 +114,14 @@ class Counted:
     def Recv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> None:
         """Receive a message into a buffer."""
         status = mpi.Status() if status is None else status
-        with self.noted("Recv", report.arguments(source, tag)) as start:
+        with self.noted("Recv", spelling.arguments(source, tag)) as start:
             super().Recv(buf, source, tag, status)
         self.received(status, start)
 
     def recv(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> Any:
         """Receive an object."""
         status = mpi.Status() if status is None else status
-        with self.noted("recv", report.arguments(source, tag)) as start:
+        with self.noted("recv", spelling.arguments(source, tag)) as start:
             message = super().recv(buf, source, tag, status)
         self.received(status, start)
         return message
@@ -230,7 +230,7 @@ def _waiting(name: str, requests) -> Iterator[None]:
 
 
 def _both(dest: int, sendtag: int, source: int, recvtag: int) -> str:
-    return f"dest={dest}, sendtag={sendtag}, {report.arguments(source, recvtag)}"
+    return f"dest={dest}, sendtag={sendtag}, {spelling.arguments(source, recvtag)}"
 
 
 def _size(buf: Any) -> int:
@@ -278,7 +278,7 @@ def _irecv(name: str) -> Callable:
     inner = getattr(mpi.Intracomm, name)
 
     def method(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG):
-        shown = report.arguments(source, tag)
+        shown = spelling.arguments(source, tag)
         with self.noted(name, shown) as start:
             request = inner(self, buf, source, tag)
         return CountingRequest(request, self, f"{name}({shown})", start, "recv")
@@ -290,7 +290,7 @@ def _collective(name: str, nonblocking: bool = False) -> Callable:
     inner = getattr(mpi.Intracomm, name)
 
     def method(self, *args, **kwargs):
-        shown = report.spelled({key: value for key, value in kwargs.items() if type(value) is int})
+        shown = spelling.spelled({key: value for key, value in kwargs.items() if type(value) is int})
         with self.noted(name, shown) as start:
             result = inner(self, *args, **kwargs)
         if nonblocking:

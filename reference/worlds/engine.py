@@ -13,13 +13,9 @@ what to report when the queue is empty although ranks are still waiting. That is
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
-import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from ctypes import c_long, py_object, pythonapi
 from heapq import heappop, heappush
 from math import inf
@@ -27,7 +23,7 @@ from typing import Any
 
 from ..perf.networks import Network
 from ..perf.timeline import Event, Timeline
-from . import report
+from . import report, settings
 from .completion import Completion, Waiter
 from .errors import (
     Deadlock,
@@ -39,6 +35,9 @@ from .errors import (
 )
 from .isolation import RandomStates
 from .matching import Matching
+from .rank import Rank, stay_on_one_core
+from .spelling import told
+from .watchdog import WATCHDOG, Guard
 
 POLL_SECONDS = 1e-7  # what Test and Iprobe cost on the clock: polling is not free, and time must move on
 PATIENCE = 0.01  # a rank that polls in vain looks again after this share of the time it has waited: less and less often
@@ -48,71 +47,6 @@ FRUITLESS_POLLS = 10_000  # of all pollers, in a row, with nothing in flight and
 
 class Aborted(BaseException):
     """Raised inside ranks when the launch is over; not an Exception, so that programs do not catch it by accident."""
-
-
-class Turns:
-    """Numbers what one poster, whose clock never goes back, posts at one time: 0, 1, ..."""
-
-    def __init__(self):
-        self.time, self.number = -1.0, 0
-
-    def __call__(self, time: float) -> int:
-        self.number = self.number + 1 if time == self.time else 0
-        self.time = time
-        return self.number
-
-
-class Rank:
-    """One virtual rank: its clock (seconds), its thread, and what it is doing.
-
-    `state` is running, waiting, finished or failed. `call`, `group` and `where` tell the MPI call that it is in, or
-    made last. `polls` counts polls in vain, since `polling_since`; `polled_at` is its clock at the last one.
-    """
-
-    def __init__(self, index: int, slow: float):
-        self.index, self.slow = index, slow
-        self.clock, self.state, self.call, self.group, self.where = 0.0, "running", None, None, None
-        self.awaited: Any = ()  # what it is waiting for
-        self.requests: set = set()  # those that the program has not seen complete
-        self.gate = threading.Lock()  # closed while another rank runs
-        self.gate.acquire()
-        self.thread: threading.Thread | None = None
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.bytes_sent = self.messages = self.polls = 0
-        self.polled_at = self.polling_since = -1.0
-        self.computation = -1  # where the timeline has its last computation, if that has a label
-        self.turn = Turns()
-        self.calls: Counter = Counter()
-
-    def resume(self, time: float) -> Rank:
-        """The event: run on, at `time` or later."""
-        self.clock = max(self.clock, time)
-        return self
-
-
-def _stay_on_one_core() -> None:
-    """Threads of which one runs at a time hand over twice as fast when they need not wake another core.
-
-    This holds for the rank's own thread, and for what it starts: a subprocess of a rank runs on one core, too.
-    """
-    if hasattr(os, "sched_setaffinity"):  # Linux
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
-
-
-@contextmanager
-def _torch_threads_kept() -> Iterator[None]:
-    """What ranks set for themselves, torch takes for the default of threads to come: set it back."""
-    torch = sys.modules.get("torch")
-    before = torch.get_num_threads() if torch else 0
-    try:
-        yield
-    finally:
-        if torch:
-            torch.set_num_threads(before)
 
 
 _one_launch = threading.Lock()  # ranks exchange the process's random generators, so one engine runs at a time
@@ -143,20 +77,22 @@ class Engine:
 
     def run(self, programs: list[Callable[[], Any]], timeout: float) -> None:
         """Run one program a rank to the end; raise what went wrong."""
-        with nullcontext() if hasattr(_inside, "rank") else _one_launch, self._random.kept(), _torch_threads_kept():
+        lock = nullcontext() if hasattr(_inside, "rank") else _one_launch
+        with lock, self._random.kept(), settings.kept(), WATCHDOG.guard(timeout, len(self.ranks)) as guard:
             try:
                 for rank, program in zip(self.ranks, programs, strict=True):
                     rank.thread = threading.Thread(target=self._live_as, args=(rank, program), daemon=True)
                     rank.thread.start()
+                    guard.seat(rank.index, rank.thread)
                     self.post(0.0, rank.index, rank.resume)
                 self._hand_over(None)
-                if not self.over.wait(min(timeout, threading.TIMEOUT_MAX)):
-                    self._time_out(timeout)
+                if not guard.wait(self.over, timeout):
+                    self.abort(report.made(lambda: self._timed_out(timeout)))
             except BaseException as error:  # Ctrl-C, a signal handler's exception, no more threads to be had
-                self.abort(LaunchError(f"interrupted by {type(error).__name__}", report.roll_call(self)))
+                self.abort(LaunchError(f"interrupted by {type(error).__name__}"))
                 raise
             finally:
-                self._join()
+                self._join(guard)
                 self._ended = True
         if self.error is not None:
             raise self.error
@@ -164,7 +100,7 @@ class Engine:
     def _live_as(self, rank: Rank, program: Callable[[], Any]) -> None:
         """The life of a rank's thread."""
         _inside.rank = rank.index
-        _stay_on_one_core()
+        stay_on_one_core()
         rank.gate.acquire()
         try:
             if self.error is None:
@@ -174,7 +110,7 @@ class Engine:
         except Aborted:
             return
         except BaseException as error:  # the program's own failure, whatever it is, is part of the report
-            rank.error, rank.state = error, "failed"
+            rank.error, rank.said, rank.state = error, told(error), "failed"
         if self.error is None:
             try:
                 self._hand_over(rank)
@@ -188,8 +124,8 @@ class Engine:
             time, *_, action = heappop(polls if not queue or (polls and polls[0] < queue[0]) else queue)
             try:
                 awake = action(time)
-            except Exception as error:  # not the program's doing, and no reason to hang
-                self.abort(LaunchError(f"the virtual cluster itself failed: {error!r}", details=traceback.format_exc()))
+            except BaseException as error:  # not the program's doing, and no reason to hang
+                self.abort(report.fault(error, "the virtual cluster itself failed"))
             if self.error is not None:
                 raise Aborted
             if awake is not None:
@@ -211,22 +147,24 @@ class Engine:
 
     def _finish(self, me: Rank | None) -> None:
         """The queue is empty: everybody is through, or nobody will ever be."""
-        failed = [rank for rank in self.ranks if rank.state == "failed"]
-        stuck = [rank for rank in self.ranks if rank.state == "waiting"]
-        if failed:
-            self.error = RankFailed(*report.failure(self, failed), errors={r.index: r.error for r in failed})
-        elif self._doom is not None:
-            kind, cause = self._doom
-            self.error = kind(cause, report.roll_call(self))
-        elif stuck:
-            self.error = Deadlock(report.deadlock_cause(self), report.roll_call(self))
-        else:
-            for kind, left in ((UnreceivedMessages, report.unreceived(self)), (RequestsLeft, report.left(self))):
-                if left and self.error is None:
-                    self.error = kind(left, report.roll_call(self))
+        self.error = self.error or report.made(self._verdict)
         self._end()
         if me is not None and me.state == "waiting":
             raise Aborted
+
+    def _verdict(self) -> LaunchError | None:
+        """What went wrong, if anything."""
+        if failed := [rank for rank in self.ranks if rank.state == "failed"]:
+            return RankFailed(*report.failure(self, failed), errors={r.index: r.error for r in failed})
+        if self._doom is not None:
+            kind, cause = self._doom
+            return kind(cause, report.roll_call(self))
+        if any(rank.state == "waiting" for rank in self.ranks):
+            return Deadlock(report.deadlock_cause(self), report.roll_call(self))
+        for kind, left in ((UnreceivedMessages, report.unreceived(self)), (RequestsLeft, report.left(self))):
+            if left:
+                return kind(left, report.roll_call(self))
+        return None
 
     def doom(self, kind: type[LaunchError], cause: str) -> None:
         """The program is wrong, but let every rank go as far as it gets: then the report shows where that was."""
@@ -246,12 +184,12 @@ class Engine:
             with suppress(RuntimeError):  # it is running, or was let go a moment ago
                 rank.gate.release()
 
-    def _time_out(self, timeout: float) -> None:
+    def _timed_out(self, timeout: float) -> TimedOut:
         running = self.ranks[self._current]
         stack, cause = report.stack_of(running), report.time_out_cause(timeout, running, self._doom)
-        self.abort(TimedOut(cause, report.roll_call(self), stack))
+        return TimedOut(cause, report.roll_call(self), stack)
 
-    def _join(self) -> None:
+    def _join(self, guard: Guard) -> None:
         """See every thread off; one that does not listen gets the exception from outside."""
         for rank in self.ranks:
             if rank.thread is None or rank.thread.ident is None:
@@ -260,6 +198,7 @@ class Engine:
             for _ in range(100):
                 if not rank.thread.is_alive():
                     break
+                guard.beat()
                 pythonapi.PyThreadState_SetAsyncExc(c_long(rank.thread.ident), py_object(Aborted))
                 rank.thread.join(0.01)
 

@@ -33,8 +33,8 @@ from .errors import LaunchError, RankDied, TimedOut
 from .meter import Board
 from .outcomes import Order, Outcome, Sighting, details, failure, make_run, read_dump, roll_call, tell_story
 from .processes import INSTALL, end_mpirun, environment, kill_groups, mpirun_command, unlink_shared_memory, wait_gone
-from .report import ranks_text
 from .run import Run
+from .spelling import ranks_text
 
 MIN_RANKS = 8  # started even if fewer are asked for
 START_SECONDS = 60.0  # for mpirun and MPI to start
@@ -226,7 +226,7 @@ def _unpack(outcomes: dict[int, Outcome]) -> tuple[list[Any], dict[int, BaseExce
         except Exception as error:
             value, outcome.failed, outcome.story = error, True, tell_story(error)
         if outcome.failed:
-            errors[rank] = value
+            errors[rank] = value if isinstance(value, BaseException) else RuntimeError(outcome.story[-1][0])
         else:
             results.append(value)
     return results, errors

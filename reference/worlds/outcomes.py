@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..perf.timeline import Event, Timeline
 from .errors import RankFailed, RankStatus
-from .report import location, ranks_text
 from .run import Run
+from .spelling import location, ranks_text, told
 
 Frame = tuple[str, int, str]  # file, line, function
 MACHINERY = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "mpi.py"))
@@ -67,10 +67,15 @@ def program_frames(frames: list[Frame]) -> list[Frame]:
     return [frame for frame in frames if not frame[0].startswith((*MACHINERY, "<frozen "))]
 
 
+def dumped_frames(thread: str) -> list[Frame]:
+    """The frames of one thread in what faulthandler wrote, outermost first."""
+    return [(f, int(n), name) for f, n, name in re.findall(r'File "(.*)", line (\d+) in (.*)', thread)][::-1]
+
+
 def read_dump(text: str) -> list[Frame]:
     """The program's frames in what faulthandler wrote: those of the thread in which the program runs."""
     for thread in re.split("hread 0x", text):
-        frames = [(f, int(n), name) for f, n, name in re.findall(r'File "(.*)", line (\d+) in (.*)', thread)][::-1]
+        frames = dumped_frames(thread)
         if any(name == "run_program" and file.startswith(MACHINERY) for file, _, name in frames):
             return program_frames(frames)
     return []
@@ -82,7 +87,7 @@ def tell_story(error: BaseException) -> list[tuple[str, list[Frame]]]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         frames = [(f.filename, f.lineno, f.name) for f in traceback.extract_tb(error.__traceback__)]
-        story.append(("".join(traceback.format_exception_only(error)).rstrip(), program_frames(frames)))
+        story.append((told(error), program_frames(frames)))
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return story[::-1]
 
@@ -110,12 +115,12 @@ def roll_call(ranks: int, outcomes: dict[int, Outcome], seen: dict[int, Sighting
 def _status(rank: int, outcome: Outcome | None, sighting: Sighting, dead: bool) -> RankStatus:
     if outcome and outcome.failed:
         said, frames = outcome.story[-1]
-        return RankStatus(rank, "failed", said.splitlines()[0], where=_where(frames))
+        return RankStatus(rank, "failed", said.splitlines()[0], where=where(frames))
     if outcome:
         return RankStatus(rank, "finished")
     state = "failed" if dead else "waiting" if sighting.waiting else "running"
     call = f"after {sighting.call}" if sighting.call and not sighting.waiting else sighting.call
-    return RankStatus(rank, state, call, sighting.group, _where(sighting.frames))
+    return RankStatus(rank, state, call, sighting.group, where(sighting.frames))
 
 
 def failure(ranks: int, outcomes: dict[int, Outcome], errors: dict[int, BaseException], seen: dict[int, Sighting]):
@@ -150,7 +155,7 @@ def _lines(frames: list[Frame]) -> str:
     return "".join(traceback.StackSummary.from_list([(*frame, None) for frame in frames]).format())
 
 
-def _where(frames: list[Frame]) -> str:
+def where(frames: list[Frame]) -> str:
     """The innermost line of the program itself, not of a library that it called."""
     own = [frame for frame in frames if not frame[0].startswith(LIBRARIES)] or frames
     return location(own[-1][:2]) if own else ""

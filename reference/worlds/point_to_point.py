@@ -12,13 +12,14 @@ import numpy as np
 
 from .. import mpi
 from ..perf.networks import Network
-from . import report
+from . import spelling
 from .buffers import NOTHING, Buffer, read
 from .completion import Completion, Request
 from .context import Context
-from .engine import Engine, Rank
+from .engine import Engine
 from .errors import LaunchError
 from .objects import pack, unpack
+from .rank import Rank
 from .requests import VirtualRequest
 
 _PACKAGE = Path(__file__).parents[1]
@@ -109,7 +110,7 @@ class PointToPoint:
         self._engine.check(self._me)
         self._me.clock += seconds
 
-    def _enter(self, name: str, describe: Callable[..., str] = report.plainly, *values: Any) -> None:
+    def _enter(self, name: str, describe: Callable[..., str] = spelling.plainly, *values: Any) -> None:
         """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""
         self._engine.check(self._me)
         if self._freed:
@@ -118,7 +119,7 @@ class PointToPoint:
         while _is_machinery(frame.f_code.co_filename):
             frame = frame.f_back
         me.calls[name] += 1
-        me.call, me.group = report.Call(name, describe, values), self._context
+        me.call, me.group = spelling.Call(name, describe, values), self._context
         me.where = frame.f_code.co_filename, frame.f_lineno
 
     # Point to point --------------------------------------------------------------------------------------------
@@ -177,26 +178,26 @@ class PointToPoint:
         return getattr(completion, "result", None)
 
     def _send(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> None:
-        self._enter(name, report.sending, dest, tag, buffer)
+        self._enter(name, spelling.sending, dest, tag, buffer)
         self._engine.wait(self._me, [self._post_send(buffer, dest, tag, synchronous)])
 
     def _isend(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> VirtualRequest:
-        self._enter(name, report.sending, dest, tag, buffer)
+        self._enter(name, spelling.sending, dest, tag, buffer)
         return VirtualRequest(self, self._post_send(buffer, dest, tag, synchronous), buffer.raw)
 
     def _receive(self, name: str, buffer: Buffer | None, source: int, tag: int, status: mpi.Status | None) -> Any:
-        self._enter(name, report.arguments, source, tag, buffer)
+        self._enter(name, spelling.arguments, source, tag, buffer)
         request = self._post_receive(buffer, source, tag, blocking=True)
         self._engine.wait(self._me, [request])
         return self._finish(request, status)
 
     def _ireceive(self, name: str, buffer: Buffer | None, source: int, tag: int) -> VirtualRequest:
-        self._enter(name, report.arguments, source, tag, buffer)
+        self._enter(name, spelling.arguments, source, tag, buffer)
         watched = None if buffer is None else buffer.raw
         return VirtualRequest(self, self._post_receive(buffer, source, tag), watched)
 
     def _exchange(self, name, outgoing, dest, sendtag, incoming, source, recvtag, status) -> Any:
-        self._enter(name, report.exchanging, dest, sendtag, source, recvtag, incoming)
+        self._enter(name, spelling.exchanging, dest, sendtag, source, recvtag, incoming)
         self._check_dest(dest, sendtag)  # before the receive is posted: a refused call leaves nothing behind
         receive = self._post_receive(incoming, source, recvtag, blocking=True)
         self._engine.wait(self._me, [receive, self._post_send(outgoing, dest, sendtag)])
@@ -280,7 +281,7 @@ class PointToPoint:
         return self._ireceive("irecv", None, source, tag)
 
     def _probe(self, name: str, source: int, tag: int, status: mpi.Status | None, wait: bool) -> bool:
-        self._enter(name, report.arguments, source, tag)
+        self._enter(name, spelling.arguments, source, tag)
         if source == mpi.PROC_NULL:
             self._finish(self._nothing(), status)
             return True

@@ -2,89 +2,33 @@
 
 from __future__ import annotations
 
-import linecache
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .. import mpi
-from .errors import RankStatus
+from .errors import LaunchError, RankStatus
+from .spelling import amount, location, posted, ranks_text, told
 
 _PACKAGE = str(Path(__file__).parent)
 
 
-# How calls are spelled ---------------------------------------------------------------------------------------------
+# Reports that fail ------------------------------------------------------------------------------------------------
 
 
-class Call:
-    """A call and what it was given; spelled out only when a report is made, because calls are many."""
-
-    __slots__ = ("name", "describe", "values")
-
-    def __init__(self, name: str, describe: Callable[..., str], values: tuple):
-        self.name, self.describe, self.values = name, describe, values
-
-    def __str__(self) -> str:
-        return f"{self.name}({self.describe(*self.values)})"
+def fault(error: BaseException, what: str) -> LaunchError:
+    """The error for a mistake of our own: a launch must end, whatever happens."""
+    return LaunchError(f"{what}: {told(error)}", details=traceback.format_exc())
 
 
-def plainly(text: str = "") -> str:
-    """The arguments, spelled already."""
-    return text
-
-
-def amount(buffer: Any) -> str:
-    """ "3 x f8": how many elements of which type."""
-    return f"{buffer.count} x {buffer.dtype}"
-
-
-def arguments(source: int, tag: int, buffer: Any = None) -> str:
-    """The arguments of a receive or a probe."""
-    source = "ANY_SOURCE" if source == mpi.ANY_SOURCE else source
-    tag = "ANY_TAG" if tag == mpi.ANY_TAG else tag
-    return f"source={source}, tag={tag}" + (f", {amount(buffer)}" if buffer is not None else "")
-
-
-def sending(dest: int, tag: int, buffer: Any) -> str:
-    """The arguments of a send."""
-    return f"dest={dest}, tag={tag}, {amount(buffer)}"
-
-
-def exchanging(dest: int, sendtag: int, source: int, recvtag: int, buffer: Any) -> str:
-    """The arguments of a Sendrecv."""
-    return f"dest={dest}, sendtag={sendtag}, {arguments(source, recvtag, buffer)}"
-
-
-def spelled(named: dict[str, Any]) -> str:
-    """The arguments of a collective call."""
-    return ", ".join(f"{key}={value}" for key, value in named.items())
-
-
-def posted(completion: Any) -> str:
-    """The call behind a request."""
-    return str(getattr(completion, "call", "a collective"))
-
-
-def location(where: tuple[str, int] | None) -> str:
-    """ "file:line: source" of a call, short enough for one line of a report."""
-    if where is None:
-        return ""
-    filename, line = where
-    source = linecache.getline(filename, line).strip()
-    short = "cell" if "ipykernel" in filename or filename.startswith("<") else Path(filename).name
-    return f"{short}:{line}" + (f": {source}" if source else "")
-
-
-def ranks_text(numbers: Iterable[int]) -> str:
-    """ "rank 2", "ranks 0, 1 and 3", "ranks 0, 1, 2, ... (64 of them)"."""
-    numbers = sorted(numbers)
-    if len(numbers) == 1:
-        return f"rank {numbers[0]}"
-    if len(numbers) > 8:
-        return f"ranks {', '.join(map(str, numbers[:3]))}, ... ({len(numbers)} of them)"
-    return f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+def made(make: Callable[[], LaunchError | None]) -> LaunchError | None:
+    """What `make` returns; if the report itself goes wrong, that is what is reported."""
+    try:
+        return make()
+    except Exception as error:
+        return fault(error, "the launch is over, and its report could not be made")
 
 
 # The roll call -----------------------------------------------------------------------------------------------------
@@ -97,8 +41,7 @@ def roll_call(engine: Any) -> tuple[RankStatus, ...]:
 
 def _status(rank: Any) -> RankStatus:
     if rank.state in ("finished", "failed"):
-        said = f"{type(rank.error).__name__}: {rank.error}".splitlines()[0] if rank.error is not None else ""
-        return RankStatus(rank.index, rank.state, said)
+        return RankStatus(rank.index, rank.state, rank.said.partition("\n")[0])
     if rank.group is None:
         return RankStatus(rank.index, rank.state)
     name, place = rank.group.name, rank.group.rank_of[rank.index]
@@ -113,19 +56,17 @@ def _status(rank: Any) -> RankStatus:
 def failure(engine: Any, failed: list) -> tuple[str, tuple[RankStatus, ...], str]:
     """Cause, roll call and tracebacks when the program raised."""
     first = min(failed, key=lambda rank: (rank.clock, rank.index))
-    said = traceback.format_exception_only(first.error)[-1].strip()
     waiting = [rank.index for rank in engine.ranks if rank.state == "waiting"]
-    cause = f"the program raised on {ranks_text([rank.index for rank in failed])}: {said}"
+    cause = f"the program raised on {ranks_text([rank.index for rank in failed])}: {first.said}"
     if waiting:
         cause += f" ({ranks_text(waiting)} then waited in vain)"
     return cause, roll_call(engine), "\n".join(_traceback(rank) for rank in failed[:4])
 
 
 def _traceback(rank: Any) -> str:
-    error = rank.error
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_PACKAGE)]
-    lines = traceback.format_list(frames) + traceback.format_exception_only(error)
-    return f"--- rank {rank.index} ---\n" + "".join(lines).rstrip()
+    frames = traceback.extract_tb(rank.error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    return f"--- rank {rank.index} ---\n" + "".join(traceback.format_list(own)) + rank.said
 
 
 def stack_of(rank: Any) -> str:

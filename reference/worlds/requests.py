@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import mpi
-from . import report
+from . import report, spelling
 from .completion import Completion
 from .errors import BufferChanged
 
@@ -46,7 +46,7 @@ class VirtualRequest:
         if self._completion is None:
             return None
         comm, completion = self._comm, self._completion
-        comm._enter(name, report.posted, completion)
+        comm._enter(name, spelling.posted, completion)
         comm._engine.wait(comm._me, [completion])
         return self._take(status)
 
@@ -54,7 +54,7 @@ class VirtualRequest:
         if self._completion is None:
             return True, None
         comm, completion = self._comm, self._completion
-        comm._enter(name, report.posted, completion)
+        comm._enter(name, spelling.posted, completion)
         comm._engine.poll(comm._me, completion.done_at)
         done = completion.done_at is not None and completion.done_at <= comm._me.clock
         comm._engine.polled(comm._me, done)
@@ -76,7 +76,7 @@ class VirtualRequest:
         active = [request for request in requests if request._completion is not None]
         if active:
             comm = active[0]._comm
-            comm._enter("Waitall", report.plainly, f"{len(active)} requests")
+            comm._enter("Waitall", spelling.plainly, f"{len(active)} requests")
             comm._engine.wait(comm._me, [request._completion for request in active])
         for number, request in enumerate(requests):
             if request._completion is not None:
@@ -90,7 +90,7 @@ class VirtualRequest:
         if not active:
             return mpi.UNDEFINED
         comm = requests[active[0]]._comm
-        comm._enter("Waitany", report.plainly, f"{len(active)} requests")
+        comm._enter("Waitany", spelling.plainly, f"{len(active)} requests")
         comm._engine.wait(comm._me, [requests[number]._completion for number in active], any_one=True)
         known = [number for number in active if requests[number]._completion.done_at is not None]
         first = min(known, key=lambda number: requests[number]._completion.done_at)

@@ -22,7 +22,7 @@ import numpy as np
 from .. import mpi
 from ..collectives import exchange, operations
 from ..collectives.rounds import Blocks, steps
-from . import report
+from . import spelling
 from .buffers import Buffer, read
 from .completion import Completion
 
@@ -182,11 +182,11 @@ class VirtualWindow:
         self._comm.meet("Free", None)
 
     def _enter(self, name: str, arguments: str = "") -> None:
-        self._comm._enter(name, report.plainly, arguments)
+        self._comm._enter(name, spelling.plainly, arguments)
 
     def _open(self, name: str, data: Buffer, rank: int, displacement: int) -> tuple[Buffer, np.ndarray]:
         """The origin's data and the piece of the target's memory that is meant."""
-        self._enter(name, f"target_rank={rank}, target={displacement}, {report.amount(data)}")
+        self._enter(name, f"target_rank={rank}, target={displacement}, {spelling.amount(data)}")
         if not 0 <= rank < self._comm.size:
             raise mpi.Exception(mpi.ERR_RANK)
         memory, start = self._parts.memories[rank], displacement * self._unit

@@ -37,6 +37,7 @@ from .meter import Board, Meter, clock
 from .outcomes import Order, Outcome, tell_story
 from .processes import unlink_shared_memory
 from .seeding import seed_rank
+from .spelling import told
 
 
 class Channel:
@@ -135,10 +136,11 @@ def portable(error: BaseException) -> bytes:
         error = mpi.Exception(error.Get_error_class())
     try:
         data = cloudpickle.dumps(error)
-        pickle.loads(data)
-        return data
+        if type(pickle.loads(data)) is type(error):
+            return data
     except BaseException:
-        return pickle.dumps(RuntimeError(tell_story(error)[-1][0]))
+        pass
+    return pickle.dumps(RuntimeError(told(error)))
 
 
 def open_files(directory: Path, rank: int) -> Board:

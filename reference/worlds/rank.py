@@ -1,0 +1,63 @@
+"""One virtual rank: its thread, its clock, and what it is doing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import Counter
+from typing import Any
+
+
+class Turns:
+    """Numbers what one poster, whose clock never goes back, posts at one time: 0, 1, ..."""
+
+    def __init__(self):
+        self.time, self.number = -1.0, 0
+
+    def __call__(self, time: float) -> int:
+        self.number = self.number + 1 if time == self.time else 0
+        self.time = time
+        return self.number
+
+
+class Rank:
+    """One virtual rank: its clock (seconds), its thread, and what it is doing.
+
+    `state` is running, waiting, finished or failed. `call`, `group` and `where` tell the MPI call that it is in, or
+    made last. `polls` counts polls in vain, since `polling_since`; `polled_at` is its clock at the last one.
+    """
+
+    def __init__(self, index: int, slow: float):
+        self.index, self.slow = index, slow
+        self.clock, self.state, self.call, self.group, self.where = 0.0, "running", None, None, None
+        self.awaited: Any = ()  # what it is waiting for
+        self.requests: set = set()  # those that the program has not seen complete
+        self.gate = threading.Lock()  # closed while another rank runs
+        self.gate.acquire()
+        self.thread: threading.Thread | None = None
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.said = ""  # the error as text
+        self.bytes_sent = self.messages = self.polls = 0
+        self.polled_at = self.polling_since = -1.0
+        self.computation = -1  # where the timeline has its last computation, if that has a label
+        self.turn = Turns()
+        self.calls: Counter = Counter()
+
+    def resume(self, time: float) -> Rank:
+        """The event: run on, at `time` or later."""
+        self.clock = max(self.clock, time)
+        return self
+
+
+def stay_on_one_core() -> None:
+    """Threads of which one runs at a time hand over twice as fast when they need not wake another core.
+
+    This holds for the rank's own thread, and for what it starts: a subprocess of a rank runs on one core, too.
+    """
+    if hasattr(os, "sched_setaffinity"):  # Linux
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
