@@ -32,7 +32,7 @@ class Codec(NamedTuple):
     """A compressor with its wire format and its formulas. Make one with `codec`, which checks what goes in."""
 
     name: str
-    encode: Callable[..., Tensor]  # (x [d] float32, generator=None) -> wire, 1-D uint8
+    encode: Callable[..., Tensor]  # (x [d] float32 or float64, generator=None) -> wire, 1-D uint8
     decode: Callable[[Tensor, int], Tensor]  # (wire, d) -> [d] float32
     nbytes: Callable[[int], int | None]  # d -> len(wire); None: it depends on x
     unbiased: bool = False  # E decode(encode(x)) = x
@@ -64,13 +64,16 @@ def codec(name: str, encode: Callable, decode: Callable, nbytes: Callable, **pro
 
 
 def check(name: str, x: Tensor) -> None:
-    """Raise TypeError or ValueError unless x is a vector of at least one finite float32 number."""
-    if x.dtype != torch.float32:
-        raise TypeError(f"{name} encodes float32, not {x.dtype}: call x.float() first")
+    """Raise TypeError or ValueError unless x is a vector of at least one number that is finite in float32.
+
+    Vectors may be float64, for trainings that shall not depend on rounding. What travels is float32 all the same.
+    """
+    if x.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"{name} encodes float32 or float64, not {x.dtype}: call x.float() first")
     if x.dim() != 1 or not len(x):
         raise ValueError(f"{name} encodes vectors [d] with d >= 1, not shape {list(x.shape)}: flatten first")
-    if not x.isfinite().all():
-        bad = int((~x.isfinite()).sum())
+    if not x.float().isfinite().all():
+        bad = int((~x.float().isfinite()).sum())
         raise ValueError(f"{name}: {bad} of {len(x)} elements are NaN or infinite: find the cause first")
 
 

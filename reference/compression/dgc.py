@@ -34,7 +34,7 @@ def local_clip(threshold: float, P: int) -> float:
 
 def clipped(g: Tensor, norm: float) -> Tensor:
     """g [d], scaled down if its norm exceeds this."""
-    return g * min(1.0, norm / max(float(g.norm(dtype=torch.float64)), 1e-30))
+    return g * min(1.0, norm / max(float(g.norm()), 1e-30))
 
 
 def warm_up(step: int, steps: int, first: float = 0.25, last: float = 0.001, stages: int = 5) -> float:

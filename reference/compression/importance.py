@@ -23,7 +23,7 @@ def probabilities(weights: Tensor, k: int, floor: float = 0.0) -> Tensor:
 
     The expected number of elements sent is at most k. A floor above 0 keeps 1 / P_i bounded where a weight is 0.
     """
-    d, total = len(weights), weights.sum(dtype=torch.float64).to(weights.dtype)
+    d, total = len(weights), weights.sum()
     q = weights / total if total > 0 else torch.full_like(weights, 1 / d)
     return (k * ((1 - floor) * q + floor / d)).clamp(max=1)
 

@@ -12,7 +12,6 @@ Grid      2 s + 1 levels, scale/s * {-s, ..., 0, ..., s}
               int8                 scale ||x||_inf, rounded to nearest, s = 127
 One bit   two levels: two_level (unbiased), scaled_sign and one_bit (biased)
 Wire      m float32 scales, one for each chunk, then d numbers of b bits: 4 m + ceil(d b / 8) bytes
-Scales    Sums are taken in float64, so that the scale is the same float32 number in whatever order a processor adds.
 Chunks    A scale that serves fewer elements fits them better: the variance grows with their number c, 4 bytes with 1/c.
 """
 
@@ -56,7 +55,7 @@ def divide(x: Tensor, scale: Tensor) -> Tensor:
 def on_grid(x: Tensor, s: int, norm: float, chunk: int | None) -> tuple[Tensor, Tensor]:
     """(scale [m, 1], s x / scale [m, chunk]): the norm of each chunk, and what is to be rounded, from -s to s."""
     parts = rows(x, chunk)
-    scale = torch.linalg.vector_norm(parts, norm, dim=1, keepdim=True, dtype=torch.float64).to(x.dtype)
+    scale = torch.linalg.vector_norm(parts, norm, dim=1, keepdim=True)
     return scale, divide(s * parts, scale).clamp_(-s, s)  # multiplied first, so that +-scale is exactly +-s
 
 
@@ -190,7 +189,7 @@ def scaled_sign() -> Codec:
     """sign(x_i) ||x||_1 / d (0 counts as positive). delta is ||x||_1^2 / (d ||x||_2^2), which is at least 1/d."""
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
-        return torch.cat([float_bytes(x.abs().mean(dtype=torch.float64)), pack((x >= 0).to(torch.uint8), 1)])
+        return torch.cat([float_bytes(x.abs().mean()), pack((x >= 0).to(torch.uint8), 1)])
 
     return codec("scaled sign", encode, scaled_bits, lambda d: 4 + packed_bytes(d, 1), contraction=lambda d: 1 / d)
 
@@ -203,7 +202,7 @@ def one_bit() -> Codec:
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
         positive = x >= 0
-        sums = torch.stack([part.sum(dtype=torch.float64) for part in (x.clamp(max=0), x.clamp(min=0))])
+        sums = torch.stack([x.clamp(max=0).sum(), x.clamp(min=0).sum()])
         counts = torch.stack([(~positive).sum(), positive.sum()])
         return torch.cat([float_bytes(divide(sums, counts)), pack(positive.to(torch.uint8), 1)])
 

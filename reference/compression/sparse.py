@@ -166,7 +166,7 @@ def sparse_sign(k: Count) -> Codec:
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
         indices = largest(x, count(k, len(x)))
-        return torch.cat([float_bytes(x[indices].abs().mean(dtype=torch.float64)), signed_indices(x, indices)])
+        return torch.cat([float_bytes(x[indices].abs().mean()), signed_indices(x, indices)])
 
     def decode(wire: Tensor, d: int) -> Tensor:
         return scatter_signs(wire[4:], count(k, d), d) * floats(wire[:4])

@@ -4,9 +4,6 @@ Idea      Those papers know neither layers nor optimizers: there is w, and a ran
           of a batch at w. `Objective` makes that of a model and its data. `Quadratic` has the same methods and a
           minimum, curvature and noise that are known exactly.
 Sums      As everywhere here, a gradient is that of a SUM over samples and comes with their number.
-Rounding  Losses and gradients are computed in float64 and rounded once, to w's type. In float32 their last digits
-          depend on the order in which a processor adds. A training that compares or selects elements (top-k, signs)
-          amplifies that: after 120 steps the first digits of the loss would differ from machine to machine.
 """
 
 from __future__ import annotations
@@ -31,9 +28,9 @@ class Objective:
     """
 
     def __init__(self, model: nn.Module, data: Data, size: int, seed: int = 0):
-        self._start = parameters_to_vector([weight for weight in model.parameters() if weight.requires_grad]).detach()
-        self.model, self.data, self.size, self.seed = deepcopy(model).double(), _exact(data), size, seed
+        self.model, self.data, self.size, self.seed = deepcopy(model), data, size, seed
         self._weights = [weight for weight in self.model.parameters() if weight.requires_grad]  # a tied one once
+        self._start = parameters_to_vector(self._weights).detach()
         self.d = len(self._start)
 
     def start(self) -> Tensor:
@@ -44,24 +41,19 @@ class Objective:
         """The gradient g [d] of the SUM of the losses over this rank's share of the batch, and how many targets."""
         total, count = loss_sum(self._at(w), batch(self.data, self.size, step, self.seed, rank, ranks))
         parts = torch.autograd.grad(total, self._weights, materialize_grads=True)
-        return torch.cat([part.reshape(-1) for part in parts]).to(w.dtype), count
+        return torch.cat([part.reshape(-1) for part in parts]), count
 
     def loss(self, w: Tensor, data: Data | None = None) -> float:
         """The mean loss at w, over all the data or over other data."""
-        return mean_loss(self._at(w), _exact(data) if data else self.data)
+        return mean_loss(self._at(w), data or self.data)
 
     def accuracy(self, w: Tensor, data: Data | None = None) -> float:
         """The share of the targets that the model gets right at w, of all the data or of other data."""
-        return accuracy(self._at(w), _exact(data) if data else self.data)
+        return accuracy(self._at(w), data or self.data)
 
     def _at(self, w: Tensor) -> nn.Module:
-        vector_to_parameters(w.double(), self._weights)
+        vector_to_parameters(w, self._weights)  # views of w: nothing is copied
         return self.model
-
-
-def _exact(data: Data) -> Data:
-    """The data with inputs in float64; tokens stay whole numbers."""
-    return data._replace(x=data.x.double()) if data.x.is_floating_point() else data
 
 
 class Quadratic:
