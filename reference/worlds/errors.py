@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class RankStatus:
     """One line of a roll call: what one rank was doing when the launch ended.
 
-    `state` is running, waiting, finished or failed; `call` the MPI call it is in, arguments included; `group` the
-    communicator's name; `where` the "file:line" of the program that made the call.
+    `state` is running, waiting, finished or failed, or stopped (a real rank, by a signal); `call` the MPI call it is
+    in, arguments included; `group` the communicator's name; `where` the "file:line" of the program that made the call.
     """
 
     rank: int

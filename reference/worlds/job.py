@@ -18,28 +18,40 @@ import os
 import pickle
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from .errors import LaunchError, RankDied, TimedOut
+from ..perf.pace import pace
+from .errors import RankDied, TimedOut
 from .meter import Board
 from .outcomes import Order, Outcome, Sighting, details, failure, make_run, read_dump, roll_call, tell_story
-from .processes import INSTALL, end_mpirun, environment, kill_groups, mpirun_command, unlink_shared_memory, wait_gone
+from .processes import (
+    cause_of_death,
+    descendants,
+    end_mpirun,
+    kill,
+    kill_groups,
+    stopped,
+    unlink_shared_memory,
+    wait_gone,
+)
 from .run import Run
 from .spelling import ranks_text
+from .starting import Start
 
 MIN_RANKS = 8  # started even if fewer are asked for
-START_SECONDS = 60.0  # for mpirun and MPI to start
 LOAD_SECONDS = 120.0  # for all ranks to import what the program needs; the launch's own time starts after that
 GRACE_SECONDS = 2.0  # for the other ranks, once one has raised
+STOPPED_SECONDS = 5.0  # for a rank that is stopped before all have begun to go on
+LOOK_SECONDS = 1.0  # for the stacks of ranks that do not answer; all these are multiplied by the machine's pace()
+LONGEST_WAIT = 1.0  # between two looks at the clock
 MAX_COMMUNICATORS = 1000  # MPICH has 2048 a process; ours are never reused, so the job is renewed in good time
 
 
@@ -53,50 +65,18 @@ class Job:
         self.groups: list[int] = []
         self.process: subprocess.Popen | None = None
         self.directory = Path(tempfile.mkdtemp(prefix="ranks-"))  # only this user may look into it
+        start = Start(ranks, self.directory)
         try:
-            self._start(monotonic() + START_SECONDS)
+            start.run()
         except BaseException:
+            self._adopt(start)
             self.kill()
             raise
-
-    def _start(self, deadline: float) -> None:
-        command = mpirun_command(self.ranks, sys.executable, "-m", "reference.worlds.worker", str(self.directory))
-        with socket.socket(socket.AF_UNIX) as door, open(self.directory / "log", "wb") as log:
-            door.bind(str(self.directory / "socket"))
-            door.listen(self.ranks)
-            self.process = subprocess.Popen(
-                command, env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-            while len(self.channels) < self.ranks:
-                self._await(lambda: wait([door], 0.05), deadline)
-                self.channels.append(Connection(door.accept()[0].detach()))
-                pid, group = self._hear(self.channels[-1], deadline)
-                self.pids.append(pid)
-                self.groups.append(group)
-        places = [self._hear(channel, deadline) for channel in self.channels]
-        for members in (self.channels, self.pids, self.groups):
-            members[:] = [member for _, member in sorted(zip(places, members), key=lambda pair: pair[0])]
+        self._adopt(start)
         unlink_shared_memory(self.pids)  # all ranks have it mapped; without a name it cannot be left behind
 
-    def _hear(self, channel: Connection, deadline: float) -> Any:
-        self._await(lambda: channel.poll(0.05), deadline)
-        with suppress(EOFError, OSError):
-            return channel.recv()[1]
-        raise self._no_start()
-
-    def _await(self, happened: Callable, deadline: float) -> None:
-        while not happened():
-            if self.process.poll() is not None or monotonic() > deadline:
-                raise self._no_start()
-
-    def _no_start(self) -> LaunchError:
-        status = self.process.poll()
-        how = f"ended with status {status}" if status is not None else "started, but not all ranks answered"
-        cause = f"no real ranks: {' '.join(map(str, self.process.args[:4]))} ... {how}"
-        return LaunchError(cause, details=self._log() or f"It said nothing. {INSTALL}")
-
-    def _log(self) -> str:
-        return (self.directory / "log").read_text(errors="replace")[-4000:].strip()
+    def _adopt(self, start: Start) -> None:
+        self.process, self.channels, self.pids, self.groups = start.process, start.channels, start.pids, start.groups
 
     def ready(self) -> bool:
         """Whether all ranks are there. Also passes on what they printed since the last launch."""
@@ -119,6 +99,7 @@ class Job:
         except BaseException:
             self.kill()
             raise
+        pids = self.pids
         if missing:
             self.kill()
         self.communicators = max(
@@ -129,6 +110,7 @@ class Job:
             raise failure(ranks, outcomes, errors, seen)
         if missing:
             cause = f"not done after {timeout:g} s of real time: {ranks_text(missing)} of {ranks}"
+            cause += "".join(_halted(rank, pids[rank]) for rank, sight in seen.items() if sight.stopped)
             raise TimedOut(cause, roll_call(ranks, outcomes, seen), details(outcomes, seen))
         return make_run([outcomes[rank] for rank in range(ranks)], results)
 
@@ -142,16 +124,18 @@ class Job:
         """The outcomes that came in time; or, as soon as a rank died, the dead with their wait status (-1: unknown)."""
         outcomes: dict[int, Outcome] = {}
         dead: dict[int, int] = {}
-        started, deadline = False, monotonic() + LOAD_SECONDS
+        started, deadline = False, monotonic() + LOAD_SECONDS * pace()
         while len(outcomes) < ranks and not dead and (left := deadline - monotonic()) > 0:
-            for channel in wait(self.channels, left):
+            for channel in (readable := wait(self.channels, min(left, LONGEST_WAIT))):
                 kind, content = self._receive(channel, outcomes)
                 if kind == "died":
                     dead[self.channels.index(channel)] = content
                 elif kind == "started" and not started:
                     started, deadline = True, monotonic() + timeout
                 elif kind == "outcome" and content.failed:
-                    deadline = min(deadline, monotonic() + GRACE_SECONDS)
+                    deadline = min(deadline, monotonic() + GRACE_SECONDS * pace())
+            if not started and not readable and stopped(self.pids[:ranks]):
+                deadline = min(deadline, monotonic() + STOPPED_SECONDS * pace())
         return outcomes, dead
 
     def _receive(self, channel: Connection, outcomes: dict[int, Outcome]) -> tuple[str, Any]:
@@ -168,25 +152,27 @@ class Job:
 
     def _look(self, ranks: Iterable[int]) -> dict[int, Sighting]:
         """Where these ranks are: each is asked for its Python stack by a signal, which it answers even in a C call."""
-        for rank in ranks:
+        halted = stopped(self.pids[rank] for rank in ranks)
+        for pid in (self.pids[rank] for rank in ranks):
             with suppress(OSError):
-                os.kill(self.pids[rank], signal.SIGUSR1)
+                os.kill(pid, signal.SIGUSR1)
+                os.kill(pid, signal.SIGCONT)  # whoever is stopped shows where as soon as it goes on
         files = [self.directory / f"stack-{rank}" for rank in ranks]
-        deadline, sizes = monotonic() + 1.0, []
+        deadline, sizes = monotonic() + LOOK_SECONDS * pace(), []
         while monotonic() < deadline and (not all(sizes) or sizes != [file.stat().st_size for file in files]):
             sizes = [file.stat().st_size for file in files]
             sleep(0.05)
-        return {rank: self._sighting(rank) for rank in ranks}
+        return {rank: self._sighting(rank, self.pids[rank] in halted) for rank in ranks}
 
-    def _sighting(self, rank: int) -> Sighting:
+    def _sighting(self, rank: int, halted: bool = False) -> Sighting:
         board = (self.directory / f"call-{rank}").read_bytes()
         stack = (self.directory / f"stack-{rank}").read_text(errors="replace")
-        return Sighting(*Board.read(board), read_dump(stack))
+        return Sighting(*Board.read(board), read_dump(stack), halted)
 
     def _obituary(self, ranks, outcomes, seen, dead) -> RankDied:
         """The error for ranks that died: how, and where the others were."""
         seen = seen | {rank: self._sighting(rank) for rank in dead}
-        deaths = ", ".join(f"rank {rank} {_cause_of_death(status)}" for rank, status in sorted(dead.items()))
+        deaths = ", ".join(f"rank {rank} {cause_of_death(status)}" for rank, status in sorted(dead.items()))
         return RankDied(
             f"{deaths}; the launch was stopped", roll_call(ranks, outcomes, seen, dead), details(outcomes, seen)
         )
@@ -197,16 +183,18 @@ class Job:
             with suppress(OSError):
                 channel.send(None)
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(timeout=2)
+            self.process.wait(timeout=2 * pace())
         self.kill()
 
     def kill(self) -> None:
         """End every process of the job and remove what it left."""
-        unlink_shared_memory(self.pids)
+        others = descendants(self.process.pid) if self.process else []  # also those that never said who they are
+        unlink_shared_memory([*self.pids, *others])
         kill_groups(self.groups)
+        kill(others)
         if self.process:
             end_mpirun(self.process)
-        wait_gone([*self.pids, *self.groups])
+        wait_gone([*self.pids, *self.groups, *others])
         self.disown()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -215,6 +203,10 @@ class Job:
         for channel in self.channels:
             channel.close()
         self.channels, self.pids, self.groups = [], [], []
+
+
+def _halted(rank: int, pid: int) -> str:
+    return f"; rank {rank} was stopped (SIGSTOP, Ctrl-Z or a debugger), `kill -CONT {pid}` in time lets it go on"
 
 
 def _unpack(outcomes: dict[int, Outcome]) -> tuple[list[Any], dict[int, BaseException]]:
@@ -230,10 +222,3 @@ def _unpack(outcomes: dict[int, Outcome]) -> tuple[list[Any], dict[int, BaseExce
         else:
             results.append(value)
     return results, errors
-
-
-def _cause_of_death(status: int) -> str:
-    if status == -1:
-        return "ended without a word"
-    code = os.waitstatus_to_exitcode(status)
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended itself with exit status {code}"

@@ -54,12 +54,16 @@ class Outcome:
 
 @dataclass
 class Sighting:
-    """Where a rank was when somebody looked: whether in a call, which one (or the last), and the program's frames."""
+    """Where a rank was when somebody looked: whether in a call, which one (or the last), and the program's frames.
+
+    `stopped`: by a signal, so that it could not go on.
+    """
 
     waiting: bool = False
     call: str = ""
     group: str = ""
     frames: list[Frame] = field(default_factory=list)
+    stopped: bool = False
 
 
 def program_frames(frames: list[Frame]) -> list[Frame]:
@@ -118,7 +122,7 @@ def _status(rank: int, outcome: Outcome | None, sighting: Sighting, dead: bool) 
         return RankStatus(rank, "failed", said.splitlines()[0], where=where(frames))
     if outcome:
         return RankStatus(rank, "finished")
-    state = "failed" if dead else "waiting" if sighting.waiting else "running"
+    state = "failed" if dead else "stopped" if sighting.stopped else "waiting" if sighting.waiting else "running"
     call = f"after {sighting.call}" if sighting.call and not sighting.waiting else sighting.call
     return RankStatus(rank, state, call, sighting.group, where(sighting.frames))
 

@@ -12,6 +12,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
+from ..perf.pace import pace
 from .errors import LaunchError
 
 INSTALL = "real ranks need MPI: pip install mpich mpi4py (or conda install -c conda-forge mpich mpi4py)"
@@ -79,9 +82,23 @@ def kill_groups(groups: Iterable[int]) -> None:
             os.killpg(group, signal.SIGKILL)
 
 
+def kill(pids: Iterable[int]) -> None:
+    """SIGKILL to each of these processes."""
+    for pid in pids:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes that this one has started, and those that they have."""
+    with suppress(psutil.Error):
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    return []
+
+
 def wait_gone(pids: Iterable[int], seconds: float = 3.0) -> None:
-    """Wait until none of these processes exists any more, at most that long."""
-    deadline = time.monotonic() + seconds
+    """Wait until none of these processes exists any more, at most that long (times the pace of the machine)."""
+    deadline = time.monotonic() + seconds * pace()
     while any(map(exists, pids)) and time.monotonic() < deadline:
         time.sleep(0.005)
 
@@ -97,11 +114,39 @@ def exists(pid: int) -> bool:
     return True
 
 
+def stopped(pids: Iterable[int]) -> list[int]:
+    """Which of these processes are stopped, by SIGSTOP, Ctrl-Z or a debugger."""
+    found = []
+    for pid in pids:
+        with suppress(psutil.Error):
+            if psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP):
+                found.append(pid)
+    return found
+
+
+def cause_of_death(status: int) -> str:
+    """What a wait status says (-1: nobody knows it)."""
+    if status == -1:
+        return "ended without a word"
+    code = os.waitstatus_to_exitcode(status)
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended itself with exit status {code}"
+
+
+def alive(pid: int) -> bool:
+    """Whether there is a process of that number that has not ended, not even as a zombie."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+
+
 def end_mpirun(process: subprocess.Popen) -> None:
     """Let mpirun end by itself when its ranks are gone; help it if it does not."""
     for send_signal in (lambda: None, process.terminate, lambda: os.killpg(process.pid, signal.SIGKILL)):
         with suppress(OSError):
             send_signal()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=2)
+            process.wait(timeout=pace())
             break

@@ -2,10 +2,10 @@
 
 A rank is two processes. The first one is only there to see how the second one ends: were it gone too, mpirun would end
 all other ranks before anybody could see where they are. The second one connects to the socket in DIRECTORY, says its
-process id, starts MPI, says its rank, and then sleeps on the socket until it is sent a program. It runs it on a
-communicator made for this launch alone, so that a message which a program left behind never meets the next program,
-and sends back an Outcome. What the program prints goes over the same socket, line by line, and so is there before the
-result. When the parent is gone, the socket ends, and so does the rank.
+process id, starts MPI, says its rank and how many there are, and then sleeps on the socket until it is sent a program.
+It runs it on a communicator made for this launch alone, so that a message which a program left behind never meets the
+next program, and sends back an Outcome. What the program prints goes over the same socket, line by line, and so is
+there before the result. When the parent is gone, the socket ends, and so does the rank.
 
 Two files in DIRECTORY tell where a rank is when it does not answer: `call-R` names the MPI call it is in, and
 `stack-R` receives its Python stack upon the signal SIGUSR1, or when it crashes.
@@ -173,7 +173,7 @@ def serve(connection: Connection, directory: Path) -> None:
     world = mpi.world()
     board = open_files(directory, world.rank)
     sys.stdout, sys.stderr = Lines(channel, "stdout"), Lines(channel, "stderr")
-    channel.send("rank", world.rank)
+    channel.send("rank", (world.rank, world.size))
     unfinished = []  # requests that a program left active: MPI may still write into their buffers
     while (order := inbox.get()) is not None:
         outcome, meter = carry_out(order, world, board, channel)

@@ -3,24 +3,25 @@
 import ctypes
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from reference import mpi
-from reference.worlds import LaunchError, RankDied, RankFailed, TimedOut, job, launch, processes, real
+from reference.perf.pace import pace
+from reference.worlds import RankDied, RankFailed, TimedOut, job, launch, processes, real
 from reference.worlds.processes import exists, shared_memory
 
 pytestmark = pytest.mark.mpi
 
 
-def start(program, ranks, *args, timeout=20.0):
+def start(program, ranks, *args, timeout=60.0):
     """Launch on real ranks."""
     return launch(program, ranks, *args, world="mpi", timeout=timeout)
 
@@ -52,7 +53,7 @@ def test_results_come_in_the_order_of_the_ranks(ranks):
     run = start(around, ranks, 10)
     assert run.results == [(rank - 1) % ranks for rank in range(ranks)]
     assert (run.world, run.ranks) == ("mpi", ranks)
-    assert 0 < run.seconds < 5
+    assert run.seconds > 0
     assert {event.rank for event in run.timeline} == set(range(ranks))
     assert all(0 <= event.start <= event.end <= run.seconds for event in run.timeline)
 
@@ -203,7 +204,7 @@ def test_an_exception_while_others_wait_for_that_rank():
     began = time.monotonic()
     with pytest.raises(RankFailed) as info:
         start(fail, 3)
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 20 * pace()
     assert list(info.value.errors) == [1]
     assert info.value.cause.startswith("the program raised on rank 1: ValueError: planted (ranks 0 and 2 ")
     assert str(info.value.roll_call[2]).startswith(
@@ -288,11 +289,52 @@ def test_a_message_left_behind_does_not_meet_the_next_program():
     assert start(receive, 2).results == [5, "new"]
 
 
-def test_a_job_that_ended_meanwhile_is_replaced():
-    for pid in running_job().pids:
+@pytest.mark.parametrize("killed", [1, 8])
+def test_a_job_of_which_ranks_were_killed_meanwhile_is_replaced(killed):
+    pids = running_job().pids[-killed:]
+    for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    time.sleep(0.2)
+    processes.wait_gone(pids)
     assert start(around, 2, 1).results == [1, 0]
+    assert set(real.HOLDER.job.pids).isdisjoint(pids)
+
+
+def test_the_time_out_holds_while_c_code_keeps_the_interpreter():
+    def stuck(comm):
+        if comm.rank == 1:
+            re.match("(a+)+$", "a" * 40 + "b")
+        comm.Barrier()
+
+    with pytest.raises(TimedOut) as info:
+        start(stuck, 2, timeout=0.5)
+    assert info.value.roll_call[1].state == "running"
+    assert info.value.roll_call[1].where.endswith('re.match("(a+)+$", "a" * 40 + "b")')
+
+
+def test_a_rank_that_is_stopped_is_named_with_what_lets_it_go_on():
+    def halt(comm):
+        if comm.rank == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        comm.Barrier()
+
+    pid = running_job().pids[1]
+    with pytest.raises(TimedOut, match=rf"rank 1 was stopped \(SIGSTOP.*`kill -CONT {pid}`") as info:
+        start(halt, 2, timeout=0.5)
+    assert info.value.roll_call[1].state == "stopped"
+    assert "os.kill(os.getpid(), signal.SIGSTOP)" in info.value.details
+
+
+def test_a_rank_that_was_stopped_before_the_launch_is_named_soon(monkeypatch):
+    monkeypatch.setattr(job, "STOPPED_SECONDS", 0.5)
+    os.kill(running_job().pids[1], signal.SIGSTOP)
+    began = time.monotonic()
+    with pytest.raises(TimedOut, match="rank 1 was stopped"):
+        start(around, 2, 1, timeout=1)
+    assert time.monotonic() - began < 30 * pace()
+
+
+def test_a_launch_on_real_ranks_may_take_for_ever():
+    assert start(around, 2, 1, timeout=float("inf")).results == [1, 0]
 
 
 def test_interrupting_the_parent_ends_the_job():
@@ -323,7 +365,7 @@ def test_when_the_parent_is_killed_the_ranks_end_themselves():
         memory = shared_memory(pids)
         assert len(pids) == 9 and all(map(exists, pids))
         parent.kill()
-    processes.wait_gone(pids, 3.0)
+    processes.wait_gone(pids, 20.0)
     assert not any(map(exists, pids))
     assert not any(map(os.path.exists, [*memory, directory]))
 
@@ -340,23 +382,3 @@ def test_a_forked_child_has_a_job_of_its_own():
     assert os.read(read, 10) == b"yes"
     os.waitpid(child, 0)
     assert set(running_job().pids) == pids
-
-
-def test_no_mpirun_and_a_broken_one_are_explained(tmp_path, monkeypatch):
-    real.close_job()
-    broken = tmp_path / "mpirun"
-    monkeypatch.setattr(processes, "find_mpirun", lambda: str(broken))
-    broken.write_text("#!/bin/sh\necho there are not enough slots >&2\nexit 7\n")
-    broken.chmod(0o755)
-    with pytest.raises(LaunchError, match=r"(?s)ended with status 7.*there are not enough slots"):
-        start(around, 2, 1)
-    broken.write_text("#!/bin/sh\nexec sleep 100\n")
-    monkeypatch.setattr(job, "START_SECONDS", 0.3)
-    with pytest.raises(LaunchError, match="not all ranks answered"):
-        start(around, 2, 1)
-    monkeypatch.undo()
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere" / "python"))
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(LaunchError, match="pip install mpich"):
-        start(around, 2, 1)
-    assert not list(Path(tmp_path).glob("ranks-*"))
