@@ -2,18 +2,52 @@
 
 Under mpirun a program is parsed once per rank, and an error on one rank leaves the others waiting for it. So the
 ranks exchange what they understood before they begin, and whoever fails later takes the whole job down at once.
+Whatever ends a program, Ctrl-C or a closed pipe, ends it with one line at most and with nothing left behind.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
-from . import mpi
+RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK")  # what launchers tell a process before MPI has started
 
+
+def answer_interrupts(name: str, clean: Callable[[], None] = lambda: None) -> None:
+    """From now on Ctrl-C ends the program: with one line from all ranks together, and no traceback."""
+
+    def end(*_) -> None:
+        if next((os.environ[key] for key in RANK if key in os.environ), "0") == "0":
+            os.write(2, f"{name}: interrupted\n".encode())
+        clean()
+        os._exit(128 + signal.SIGINT)  # at once and without MPI's own farewell: the others were interrupted too
+
+    with suppress(ValueError):  # only the main thread may
+        signal.signal(signal.SIGINT, end)
+
+
+def _started_as() -> str | None:
+    """ "python -m reference.train" if Python was started to run such a program, and has not come to it yet."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return f"python -m {spec.name}" if spec and spec.parent == "reference" else None
+
+
+if _started_as():
+    answer_interrupts(_started_as())  # before the imports that take a while
+
+import psutil  # noqa: E402
+
+from . import mpi  # noqa: E402
+
+LARGEST = 2**63 - 1  # what torch and NumPy count with
 UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
@@ -22,12 +56,20 @@ class BadInput(Exception):
     """What the user gave cannot be done; the message says why and what to do."""
 
 
+class AskedForHelp(Exception):
+    """--help was among the arguments."""
+
+
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises BadInput instead of printing once per rank."""
+    """An argument parser that raises BadInput or AskedForHelp instead of printing once per rank."""
 
     def error(self, message: str):
         """Raise BadInput."""
         raise BadInput(f"{message} (try --help)")
+
+    def print_help(self, file=None):
+        """Raise AskedForHelp."""
+        raise AskedForHelp
 
 
 def nbytes(text: str) -> int:
@@ -47,7 +89,7 @@ def agree(comm, error: BadInput | None, said: object = None) -> None:
     errors = {message: rank for rank, (message, _) in reversed(list(enumerate(heard))) if message}
     if errors:
         raise BadInput("; ".join(f"{text} [rank {rank}]" if rank else text for text, rank in errors.items()))
-    other = next((rank for rank, (_, told) in enumerate(heard) if told != heard[0][1]), None)
+    other = next((rank for rank, (_, told) in enumerate(heard) if repr(told) != repr(heard[0][1])), None)
     if other is not None:
         raise BadInput(
             f"the ranks were started with different arguments: rank 0 has {heard[0][1]}, rank {other} has "
@@ -56,48 +98,146 @@ def agree(comm, error: BadInput | None, said: object = None) -> None:
 
 
 def parse(comm, parser: Parser, argv: list[str] | None) -> argparse.Namespace:
-    """The arguments, the same on every rank."""
-    options, error = None, None
-    if argv is None and {"-h", "--help"} & set(sys.argv[1:]):
-        if comm.rank == 0:
-            parser.print_help()
-        raise SystemExit(0)
+    """The arguments, the same on every rank. Ends the program on all ranks if one of them was asked for help."""
+    options, error, help_wanted = None, None, False
     try:
         options = parser.parse_args(argv)
     except BadInput as bad:
         error = bad
+    except AskedForHelp:
+        help_wanted = True
+    if any(comm.allgather(help_wanted)):
+        if comm.rank == 0:
+            print(parser.format_help(), end="", flush=True)
+        raise SystemExit(0)
     agree(comm, error, vars(options) if options else None)
     return options
+
+
+def check_range(name: str, value: float | None, low: float, high: float = LARGEST, why: str = "") -> None:
+    """Raise BadInput unless low <= value <= high, or it is None; `why` says what sets the upper bound."""
+    if value is None or low <= value <= high:
+        return
+    if value > LARGEST:
+        raise BadInput(f"{name} must be below 2^63, got a number of {len(str(value))} digits")
+    allowed = f"at least {low:,}" if high == LARGEST else f"from {low:,} to {high:,}"
+    raise BadInput(f"{name} must be {allowed}, got {value:,}{f': {why}' if why and value > high else ''}")
+
+
+def check_memory(comm, needed: int, setting: str, instead: Callable[[int], str]) -> None:
+    """Raise BadInput on every rank if what ranks need each does not fit on some machine together.
+
+    needed: bytes of this rank. setting: the option that asks for so much. instead(bytes a rank has): what would fit.
+    """
+    here, error = comm.Split_type(mpi.COMM_TYPE_SHARED), None
+    ranks, free = here.size, psutil.virtual_memory().available
+    here.Free()
+    if ranks * needed > free:
+        who = f"{ranks} ranks on one machine need" if ranks > 1 else "this needs"
+        error = BadInput(
+            f"{who} {ranks * needed // 2**20 / 2**10:,.1f} GiB for {setting}, and {free / 2**30:,.1f} GiB are free: "
+            f"{instead(free // ranks)}"
+        )
+    agree(comm, error)
+
+
+def check_writable(comm, option: str, path: str | None) -> None:
+    """Raise BadInput on every rank if rank 0 cannot write this file: before the work whose result goes there."""
+    bad = None
+    if comm.rank == 0 and path is not None:
+        there = os.path.exists(path)
+        try:
+            open(path, "ab").close()
+            if not there:
+                os.unlink(path)
+        except OSError as error:
+            what = f"{option} {path or repr(path)} cannot be written: {error.strerror}"
+            bad = BadInput(f"{what}; name a file in a folder that is there")
+    agree(comm, bad)
+
+
+def write(comm, option: str, path: str | None, function: Callable[[str], None]) -> bool:
+    """Let rank 0 write this file, when all else has been printed; whether it could, on every rank."""
+    written = True
+    if comm.rank == 0 and path is not None:
+        try:
+            function(path)
+        except OSError as error:
+            print(f"{option} {path} could not be written: {error.strerror}", file=sys.stderr, flush=True)
+            written = False
+    return comm.bcast(written, root=0)
+
+
+def attempt(comm, failure: str, function: Callable[[], Any]) -> Any:
+    """What function() gives on this rank. Raises BadInput on every rank if one cannot read what it needs."""
+    value, error = None, None
+    try:
+        value = function()
+    except (OSError, ValueError, ImportError) as bad:
+        error = BadInput(f"{failure}: {bad}")
+    agree(comm, error)
+    return value
+
+
+def as_json(found: Any) -> str:
+    """JSON text. JSON has neither NaN nor infinity: both become null, as in JavaScript."""
+    return json.dumps(_without_nan(found), indent=2, allow_nan=False)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def main(run: Callable[[object, argparse.Namespace], int], parser: Parser, argv: list[str] | None = None) -> int:
     """Run a program on COMM_WORLD and return its exit status: 2 for bad input, told once; a failure ends every rank."""
     comm = None
+    answer_interrupts(parser.prog, clean=_leave_nothing)
     try:
         comm = mpi.world()
         alone_by_mistake(comm)
-        return run(comm, parse(comm, parser, argv))
+        forget_shared_memory(comm)
+        status = run(comm, parse(comm, parser, argv))
+        sys.stdout.flush()
+        return status
     except BadInput as bad:
         if comm.rank == 0:
             print(f"{parser.prog}: {bad}", file=sys.stderr, flush=True)
         return 2
-    except KeyboardInterrupt:
-        if comm is None or comm.rank == 0:
-            print(f"{parser.prog}: interrupted", file=sys.stderr, flush=True)
+    except BrokenPipeError:  # whoever read what we print has seen enough
         _leave_nothing()
-        os._exit(130)  # at once and without MPI's own farewell: the others were interrupted too
+        os._exit(128 + signal.SIGPIPE)
     except Exception as error:
-        print(f"{parser.prog}: rank {comm.rank}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        who = f"rank {comm.rank}: " if comm else ""
+        print(f"{parser.prog}: {who}{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         _leave_nothing()
-        comm.Abort(1)
-        raise
+        if comm:
+            comm.Abort(1)
+        return 1
+
+
+def forget_shared_memory(comm) -> None:
+    """Remove the name of the memory that MPI's ranks share on a machine: whatever ends them, the system then frees it.
+
+    The ranks keep what they have mapped. Open MPI's ranks may map it later, and its mpirun removes it.
+    """
+    if "MPICH" not in mpi.library_version():
+        return
+    here = comm.Split_type(mpi.COMM_TYPE_SHARED)
+    if here.rank == 0:  # all have mapped the same: Split_type has heard of each
+        _leave_nothing()
+    here.Free()
 
 
 def _leave_nothing() -> None:
     """MPI that is ended by force does not remove its shared memory: do it, while we still know whose it is."""
-    from .worlds.processes import unlink_shared_memory
+    with suppress(ImportError):  # interrupted in the middle of this very import
+        from .worlds.processes import unlink_shared_memory
 
-    unlink_shared_memory([os.getpid()])
+        unlink_shared_memory([os.getpid()])
 
 
 def alone_by_mistake(comm) -> None:

@@ -14,22 +14,27 @@ Exit status: 0 if every sum was right, 1 if one was wrong, 2 for bad input.
 
 from __future__ import annotations
 
+from . import cli  # first: it answers Ctrl-C while the others are imported
+
+# isort: split
 import argparse
-import json
 import sys
 
 import numpy as np
-import psutil
 
-from . import cli, mpi
+from . import mpi
 from .collectives import allreduce, cost, fit, select
 from .collectives.algorithms import ALLREDUCE
 from .perf.measure import Spread, measure
+from .verify import compare
 
 SIZES = [4 * 4**k for k in range(13)]  # 4 B to 64 MiB
 DTYPES = ("float32", "float64", "float16", "int32", "int64")
+MOST_SEGMENTS = 256  # what gains most is sqrt(2 n beta / alpha): about 40 at 64 MiB, 10 GB/s and 10 us
+MOST_REPEAT = 10**6
 ARRAYS = 5  # what a rank holds at once: input, two results, expected sum, scratch of the ring and of MPI
 SECONDS_A_SIZE = 0.6  # about how long one size is measured
+SEGMENTED = {"binary tree": 8, "double tree": 8}  # and how many segments unless told
 GROUPED = {"hierarchical": "ranks_per_node", "leader": "ranks_per_node", "torus": "width", "x then y": "width"}
 PERIOD = 7  # the input repeats itself, so that the expected sum of any length is cheap
 
@@ -45,10 +50,10 @@ def parser() -> cli.Parser:
     p.add_argument("--dtype", choices=DTYPES, default="float32", help="element type (default: float32)")
     algorithms = ["auto", *ALLREDUCE]
     p.add_argument("--algorithm", choices=algorithms, default="ring", metavar="NAME", help="; ".join(algorithms))
-    p.add_argument("--segments", type=int, default=8, help="of a binary or double tree (default: 8)")
+    p.add_argument("--segments", type=int, help="of a binary or double tree (default: 8)")
     p.add_argument("--group", type=int, help="ranks of a node (hierarchical, leader) or of a row (torus, x then y)")
     p.add_argument("--repeat", type=int, help="measurements per size (default: 3 to 50, about half a second a size)")
-    p.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    p.add_argument("--json", action="store_true", help="print one JSON object instead of the table; NaN becomes null")
     return p
 
 
@@ -56,36 +61,41 @@ def check(comm, options: argparse.Namespace) -> list[int]:
     """The message sizes in bytes; BadInput if they make no sense or do not fit into the memory of some machine."""
     itemsize = np.dtype(options.dtype).itemsize
     sizes = options.size or [size for size in SIZES if size % itemsize == 0]
-    odd = [size for size in sizes if size % itemsize]
-    if odd:
-        raise cli.BadInput(f"--size {odd[0]} is not a multiple of {itemsize}, the bytes of one {options.dtype}")
-    if options.repeat is not None and not 1 <= options.repeat <= 10**6:
-        raise cli.BadInput(f"--repeat must be from 1 to 1,000,000, got {options.repeat}")
-    if not 1 <= options.segments <= 10**6:
-        raise cli.BadInput(f"--segments must be from 1 to 1,000,000, got {options.segments}")
-    if options.algorithm in GROUPED and (options.group is None or options.group < 1 or comm.size % options.group):
-        divisors = ", ".join(str(d) for d in range(1, comm.size + 1) if comm.size % d == 0)
+    cli.check_range("--size", max(sizes), 0)
+    if odd := [size for size in sizes if size % itemsize or not size]:
         raise cli.BadInput(
-            f"--algorithm {options.algorithm!r} wants --group, which must divide {comm.size}: {divisors}"
+            f"--size {odd[0]} is not a multiple of {itemsize}, the bytes of one {options.dtype}, above 0"
         )
-    here = comm.Split_type(mpi.COMM_TYPE_SHARED)
-    needed, there = here.size * ARRAYS * max(sizes), psutil.virtual_memory().available
-    error = None
-    if needed > there:
-        fits = there // (here.size * ARRAYS)
-        error = cli.BadInput(
-            f"{here.size} ranks on one machine need {needed / 2**30:,.1f} GiB for --size {max(sizes)}, and "
-            f"{there / 2**30:,.1f} GiB are free: at most --size {fits // itemsize * itemsize} fits"
-        )
-    here.Free()
-    cli.agree(comm, error)
+    cli.check_range("--repeat", options.repeat, 1, MOST_REPEAT)
+    check_own(comm.size, options, max(sizes) // itemsize)
+    cli.check_memory(
+        comm,
+        ARRAYS * max(sizes),
+        f"--size {max(sizes)}",
+        lambda free: f"at most --size {free // ARRAYS // itemsize * itemsize} fits",
+    )
     return sizes
+
+
+def check_own(ranks: int, options: argparse.Namespace, elements: int) -> None:
+    """Raise BadInput for options of the algorithm that make no sense, and for those of another one."""
+    for option, value, users in (("segments", options.segments, SEGMENTED), ("group", options.group, GROUPED)):
+        if value is not None and options.algorithm not in users:
+            raise cli.BadInput(f"--{option} {value} is for {', '.join(users)}, and not for {options.algorithm!r}")
+    cli.check_range("--segments", options.segments, 1, MOST_SEGMENTS, "more messages take longer than they save")
+    cli.check_range("--segments", options.segments, 1, elements, "the largest array has no more elements")
+    if options.algorithm in GROUPED and (options.group is None or options.group < 1 or ranks % options.group):
+        divisors = ", ".join(str(d) for d in range(1, ranks + 1) if ranks % d == 0)
+        given = "" if options.group is None else f", got {options.group}"
+        raise cli.BadInput(
+            f"--algorithm {options.algorithm!r} wants --group, which must divide {ranks}: {divisors}{given}"
+        )
 
 
 def settings(options: argparse.Namespace) -> dict[str, int]:
     """The options of the algorithm itself."""
-    if options.algorithm in ("binary tree", "double tree"):
-        return {"segments": options.segments}
+    if options.algorithm in SEGMENTED:
+        return {"segments": options.segments or SEGMENTED[options.algorithm]}
     return {GROUPED[options.algorithm]: options.group} if options.algorithm in GROUPED else {}
 
 
@@ -106,8 +116,7 @@ def try_size(comm, nbytes: int, options: argparse.Namespace, machine: fit.Fit | 
             algorithm, how, _ = select.choose(comm.size, x.size, x.itemsize, machine)
     allreduce(comm, ours, algorithm=algorithm, **how)
     comm.Allreduce(x, by_mpi)
-    right = np.array_equal(ours, expected) and np.array_equal(by_mpi, expected)
-    verified = comm.allreduce(right, op=mpi.LAND)
+    verified = comm.allreduce(bool(compare(ours, expected) and compare(by_mpi, expected)), op=mpi.LAND)
     x[:], ours[:] = 0, 0  # sums of sums would overflow
     pair = [lambda: allreduce(comm, ours, algorithm=algorithm, **how), lambda: comm.Allreduce(x, by_mpi)]
     if repeat is None:
@@ -118,7 +127,7 @@ def try_size(comm, nbytes: int, options: argparse.Namespace, machine: fit.Fit | 
     return {
         "bytes": nbytes,
         "algorithm": algorithm,
-        "verified": bool(verified),
+        "verified": verified,
         "repeat": repeat,
         "seconds": time._asdict(),
         "fitted_seconds": fitted,
@@ -197,7 +206,7 @@ def run(comm, options: argparse.Namespace) -> int:
     if comm.rank == 0 and options.json:
         setting = {"ranks": comm.size, "dtype": options.dtype, "library": cli.library()}
         fitted = {"gamma": machine.gamma, "lines": machine.lines, "residuals": machine.residuals()} if machine else None
-        print(json.dumps({**setting, "fit": fitted, "rows": rows}, indent=2))
+        print(cli.as_json({**setting, "fit": fitted, "rows": rows}))
     elif comm.rank == 0:
         print("verified: equal to the serial sum and to MPI_Allreduce, bit by bit" if verified else "NOT VERIFIED")
     return 0 if verified else 1

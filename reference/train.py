@@ -10,36 +10,39 @@
 Rank 0's model goes to all ranks; each takes its share of every batch; buckets of gradients are summed while the
 backward pass goes on (`reference/data_parallel/replica.py`); each rank applies the same average. In the end the ranks
 compare their weights, bit by bit, and rank 0 trains alone on the same batches to compare the losses. With --compress
-the losses may differ; the ranks still must not.
+the losses may differ, and are not verified; the ranks still must not. NaN verifies nothing, even the same on all ranks.
 With --stages the model is cut, and each pipeline of so many ranks takes its share of every batch (`reference/pipeline/
 trainer.py`). Then a step is also simulated, with the seconds that its actions took. With PipeDream and 2BW the losses
 may differ, for their gradients are late.
-Exit status: 0 if all that held, 1 if not, 2 for bad input. Later chapters add their layouts here.
+Exit status: 0 if all that was compared is equal, 1 if not, 2 for bad input. Later chapters add their layouts here.
 """
 
 from __future__ import annotations
 
+from . import cli  # first: it answers Ctrl-C while torch is imported
+
+# isort: split
 import argparse
-import json
-import os
+import math
 import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import nn
 from tqdm import trange
 
-from . import cli, mpi
+from . import mpi
 from .compression import hooks, top_k
 from .data_parallel import replicate
 from .data_parallel.replica import Replica
+from .data_parallel.verdict import Verdict, verify
 from .models import CNN, GPT, MLP, Config, Data, accuracy, batch, digits, loss_sum, share, text, train
 from .perf.measure import Spread, spread
 from .pipeline import draw, trainer
-from .pipeline.catalogue import SCHEDULES, make, named
+from .pipeline.catalogue import SCHEDULES, make, named, stages
 from .pipeline.schedule import Schedule
+from .pipeline.simulate import Times
 
 Build = Callable[[int], nn.Module]  # seed -> a model
 MODELS: dict[str, tuple[Callable[[int, int], nn.Module], Callable[[bool], Data]]] = {
@@ -56,7 +59,9 @@ COMPRESSORS: dict[str, Callable[[Replica], Callable]] = {
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 PIPELINE = {"schedule": "1F1B", "chunks": None, "timeline": None}  # options, and what they are if left out
 DATA_PARALLEL = {"bucket": 25 * 2**20, "order": "reverse", "compress": "none"}
-SAME = 1e-3  # relative: by how much a loss may be off the serial one after many rounded steps
+MOST_LAYERS = 128  # as many as the largest language models have; every rank builds all of them
+COPIES = 10  # of the weights: gradients, buckets, messages, the optimizer's state, and the serial program's
+KEPT = 100  # bytes that a rank keeps of a step: losses and seconds; and of each of its actions about as many
 
 
 def parser() -> cli.Parser:
@@ -85,7 +90,7 @@ def parser() -> cli.Parser:
     words = "bf16; top-k: 1 %% of each bucket, with error feedback; power-sgd: rank 2"
     p.add_argument("--compress", choices=COMPRESSORS, metavar="HOW", help=words)
     p.add_argument("--seed", type=int, default=0)
-    p.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    p.add_argument("--json", action="store_true", help="print one JSON object instead of lines; NaN becomes null")
     return p
 
 
@@ -103,33 +108,56 @@ def check(options: argparse.Namespace) -> None:
         if getattr(options, name) is None:
             setattr(options, name, value)
     for name in ("stages", "chunks", "layers", "steps", "batch", "micro_batches", "bucket"):
-        given = getattr(options, name)
-        if given is not None and given < 1:
-            raise cli.BadInput(f"--{name.replace('_', '-')} must be at least 1, got {given}")
-    if not 0 < options.rate < float("inf"):
-        raise cli.BadInput(f"--rate must be above 0 and finite, got {options.rate}")
+        cli.check_range(f"--{name.replace('_', '-')}", getattr(options, name), 1)
+    cli.check_range("--seed", options.seed, 0)
+    cli.check_range("--layers", options.layers, 1, MOST_LAYERS, "the largest language models have as many")
+    if options.layers and options.model == "cnn":
+        raise cli.BadInput(f"--layers {options.layers} is for the mlp and the gpt: the cnn always has the same ones")
+    least, most = torch.finfo(torch.float32).smallest_normal, torch.finfo(torch.float32).max
+    if not least <= options.rate <= most:
+        raise cli.BadInput(f"--rate must be from {least:.1e} to {most:.1e}, as float32 is, got {options.rate}")
 
 
-def check_file(comm, options: argparse.Namespace) -> None:
-    """Raise BadInput on every rank if rank 0 cannot write the timeline: before training, not after it."""
-    path, bad = Path(options.timeline or "step.json"), None
-    if comm.rank == 0 and options.timeline and (path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK)):
-        bad = cli.BadInput(f"--timeline {path} cannot be written: name a file in a folder that is there")
-    cli.agree(comm, bad)
+def check_sizes(ranks: int, options: argparse.Namespace, samples: int) -> None:
+    """Raise BadInput for ranks that no pipeline takes, a batch larger than the data, and empty micro-batches."""
+    try:
+        trainer.check_ranks(ranks, options.stages or 1)
+    except ValueError as error:
+        raise cli.BadInput(str(error)) from None
+    cli.check_range("--batch", options.batch, 1, samples, "the data has no more samples")
+    most = math.ceil(options.batch / (ranks // (options.stages or 1)))
+    whose = f"the share of {'a pipeline' if options.stages else 'a rank'} of --batch {options.batch} is {most} samples"
+    cli.check_range(
+        "--micro-batches", options.micro_batches, 1, most, f"{whose}, and one without a sample does nothing"
+    )
+
+
+def check_fits(comm, options: argparse.Namespace, schedule: Schedule | None, model: nn.Module) -> None:
+    """Raise BadInput on every rank if the model, or what is kept of each step, does not fit into memory."""
+    size = sum(p.numel() for p in model.parameters())
+    weights = COPIES * sum(p.nbytes for p in model.parameters())
+    cli.check_memory(comm, weights, f"{COPIES} copies of {size:,} parameters", lambda _: "take fewer --layers")
+    step = KEPT * (1 + sum(map(len, schedule or [])))
+    steps = f"--steps {options.steps:,}, of which each leaves {step:,} bytes"
+    fits = "at most --steps {:,} fits".format
+    cli.check_memory(comm, weights + options.steps * step, steps, lambda free: fits((free - weights) // step))
 
 
 def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Build]:
     """The schedule, None without a pipeline, and what builds the model. Raises BadInput if they cannot be."""
-    v = options.chunks
+    p, m, v = options.stages, options.micro_batches, options.chunks
     try:
         name = named(options.schedule)
         if name == "1F1B" and v and v > 1:
             name = "interleaved 1F1B"
-        schedule = make(name, options.stages, options.micro_batches, v) if options.stages else None
-        layers = options.layers or max(2, schedule.stages if schedule else 0)
-        build = partial(MODELS[options.model][0], layers)
-        if schedule:
-            trainer.check(ranks, schedule, build(0))
+        if not p:
+            return None, partial(MODELS[options.model][0], options.layers or 2)
+        S = stages(name, p, v)
+        cli.check_range(f"the stages of {p} ranks", S, 1, MOST_LAYERS, "each has a layer; take fewer --chunks")
+        trainer.check_tags(S, m)
+        build = partial(MODELS[options.model][0], options.layers or max(2, S))
+        schedule = make(name, p, m, v)
+        trainer.check(ranks, schedule, build(0))
     except ValueError as error:
         raise cli.BadInput(str(error)) from None
     return schedule, build
@@ -173,46 +201,56 @@ def step(replica: Replica, mine: Data, micro_batches: int) -> tuple[float, float
     return summed, seen
 
 
-def train_pipelined(comm, options: argparse.Namespace, schedule: Schedule, model: nn.Module, data: Data) -> dict:
+def train_pipelined(
+    comm, options: argparse.Namespace, schedule: Schedule, model: nn.Module, data: Data
+) -> tuple[dict, Times]:
     """Losses and seconds as from train_parallel, and a step beside its simulation; the model is trained in place."""
     optimizer, steps = partial(make_optimizer, options), progress(comm, options)
     done = trainer.train(comm, schedule, model, data, optimizer, steps, options.batch, options.seed)
-    if options.timeline and comm.rank == 0:
-        draw.timeline(done.typical).to_perfetto(options.timeline)
     about = {"schedule": schedule.name, "stages": schedule.stages, "late": schedule.weights != "flush"}
-    return {"losses": done.losses, "seconds": done.seconds} | about | done.beside()
+    return {"losses": done.losses, "seconds": done.seconds} | about | done.beside(), done.typical
 
 
-def compare(options: argparse.Namespace, model: nn.Module, data: Data, losses: list[float]) -> float:
-    """By how much the losses are off those of the serial program on the same batches, relative, at most."""
-    alone = train(model, data, make_optimizer(options, model.parameters()), options.steps, options.batch, options.seed)
-    return max(abs(ours - theirs) / max(theirs, SAME) for ours, theirs in zip(losses, alone))
+def serially(options: argparse.Namespace, model: nn.Module, data: Data) -> list[float]:
+    """The losses of the serial program on the same batches."""
+    return train(model, data, make_optimizer(options, model.parameters()), options.steps, options.batch, options.seed)
+
+
+def inexact(found: dict) -> str:
+    """Why the losses may differ from the serial program's, or nothing."""
+    if found["late"]:
+        return f"gradients are late with {found['schedule']}"
+    return f"gradients are compressed by {found['compress']}" if found["compress"] != "none" else ""
 
 
 def run(comm, options: argparse.Namespace) -> int:
     """Train, verify, and print what came of it."""
     check(options)
-    schedule, build = chosen(comm.size, options)
-    check_file(comm, options)
-    torch.set_num_threads(1)  # ranks share the cores
     load = MODELS[options.model][1]
-    model, data = build(options.seed + comm.rank), load(True)
+    data, unseen = cli.attempt(comm, f"no data for --model {options.model}", lambda: (load(True), load(False)))
+    check_sizes(comm.size, options, len(data.y))
+    schedule, build = chosen(comm.size, options)
+    cli.check_writable(comm, "--timeline", options.timeline)
+    torch.set_num_threads(1)  # ranks share the cores
+    model, typical = build(options.seed + comm.rank), None
+    check_fits(comm, options, schedule, model)
     if comm.rank == 0 and not options.json:
-        print(headline(comm, schedule, options, model))
+        print(headline(comm, schedule, options, model), flush=True)
     found = {"model": options.model, "ranks": comm.size, "compress": options.compress, "late": False}
     if schedule:
-        found |= train_pipelined(comm, options, schedule, model, data)
+        more, typical = train_pipelined(comm, options, schedule, model, data)
+        found |= more
     else:
         found |= dict(zip(("losses", "seconds"), train_parallel(comm, options, model, data)))
-    replicate.check(comm, model)
-    off = compare(options, build(options.seed), data, found["losses"]) if comm.rank == 0 else None
     times = spread(found.pop("seconds")[1:] or [0.0])
-    found |= {"accuracy": accuracy(model, load(False)), "off_serial": comm.bcast(off, root=0)}
-    found |= {"step_seconds": times._asdict()}
-    found["verified"] = found["off_serial"] <= SAME or found["late"] or options.compress != "none"
+    found |= {"accuracy": accuracy(model, unseen), "step_seconds": times._asdict()}
+    serial = partial(serially, options, build(options.seed), data)
+    verdict = verify(comm, model, found["losses"], serial, inexact(found))
+    found |= {"verified": bool(verdict)} | verdict._asdict()
     if comm.rank == 0:
-        print(json.dumps(found, indent=2) if options.json else as_text(found, times))
-    return 0 if found["verified"] else 1
+        print(cli.as_json(found) if options.json else as_text(found, times, verdict), flush=True)
+    written = cli.write(comm, "--timeline", options.timeline, lambda path: draw.timeline(typical).to_perfetto(path))
+    return 0 if written and not verdict.why else 1
 
 
 def headline(comm, schedule: Schedule | None, options: argparse.Namespace, model: nn.Module) -> str:
@@ -229,20 +267,18 @@ def headline(comm, schedule: Schedule | None, options: argparse.Namespace, model
     return "\n".join(lines)
 
 
-def as_text(found: dict, times: Spread) -> str:
+def as_text(found: dict, times: Spread, verdict: Verdict) -> str:
     """What is printed in the end."""
     losses = found["losses"]
     shown = sorted({0, *(len(losses) * k // 5 - 1 for k in range(1, 6))} - {-1})
     low, median, high = (1e3 * seconds for seconds in times)
-    verified = "verified" if found["verified"] else "NOT VERIFIED"
     return "\n".join(
         [
             *(f"step {number:4}  loss {losses[number]:.4f}" for number in shown),
             f"test accuracy {found['accuracy']:.1%}" + " of next bytes guessed right" * (found["model"] == "gpt"),
             f"a step takes {median:.2f} [{low:.2f} .. {high:.2f}] ms: median and quartiles",
             *(beside(found["measured"], found["simulated"]) if "measured" in found else []),
-            f"{verified}: the same bits on all ranks; losses off the serial program's by {found['off_serial']:.1e}"
-            + ", for gradients are late" * found["late"],
+            str(verdict),
         ]
     )
 

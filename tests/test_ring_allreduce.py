@@ -7,7 +7,9 @@ from functools import partial
 import pytest
 
 from reference import cli
+from reference import ring_allreduce as program_of_ranks
 from reference.collectives import cost
+from reference.worlds import launch
 
 from . import programs
 
@@ -46,13 +48,11 @@ def test_any_algorithm_is_fitted_predicted_and_verified(name, own):
 
 def test_auto_takes_the_options_of_what_it_chooses():
     """A machine on which the hierarchical one was measured to be best, in nodes of four."""
-    from reference import ring_allreduce as program
     from reference.collectives.fit import Sample, fit
-    from reference.worlds import launch
 
     machine = fit(8, [Sample("hierarchical", 4096, 1e-6)], options={"hierarchical": {"ranks_per_node": 4}})
-    options = program.parser().parse_args(["--algorithm", "auto", "--repeat", "1"])
-    rows = launch(lambda comm: program.try_size(comm, 4096, options, machine), 8).results
+    options = program_of_ranks.parser().parse_args(["--algorithm", "auto", "--repeat", "1"])
+    rows = launch(lambda comm: program_of_ranks.try_size(comm, 4096, options, machine), 8).results
     assert [(row["algorithm"], row["verified"]) for row in rows] == [("hierarchical", True)] * 8
 
 
@@ -63,9 +63,7 @@ def test_the_table_shows_the_fit():
 
 
 def test_the_default_sizes_go_from_4_bytes_to_64_mebibytes():
-    from reference.ring_allreduce import SIZES
-
-    assert (SIZES[0], SIZES[-1]) == (4, 64 * 2**20)
+    assert (program_of_ranks.SIZES[0], program_of_ranks.SIZES[-1]) == (4, 64 * 2**20)
 
 
 def test_bus_bandwidth_is_that_of_nccl_tests():
@@ -80,15 +78,8 @@ def test_bus_bandwidth_is_that_of_nccl_tests():
     "arguments, says",
     [
         (["--dtype", "float23"], "float23"),
-        (["--size", "-4"], "-4"),
-        (["--size", "6"], "multiple of 4"),
-        (["--size", "1000TB"], "1000TB"),
-        (["--size", "1e309"], "not a whole number"),
         (["--size", "900GiB"], "GiB are free"),
-        (["--repeat", "0"], "1 to 1,000,000"),
         (["--algorithm", "rang"], "choose from"),
-        (["--algorithm", "torus", "--group", "3"], "must divide 2: 1, 2"),
-        (["--algorithm", "double tree", "--segments", "0"], "--segments must be"),
         (["--nonsense"], "--nonsense"),
     ],
 )
@@ -134,8 +125,39 @@ def test_a_rank_that_fails_takes_the_others_with_it(tmp_path):
     assert done.returncode != 0 and "rank 1: RuntimeError: planted" in done.stderr
 
 
+def told(*arguments):
+    """What two virtual ranks are told."""
+
+    def program(comm):
+        with pytest.raises(cli.BadInput) as caught:
+            program_of_ranks.run(comm, cli.parse(comm, program_of_ranks.parser(), list(arguments)))
+        return str(caught.value)
+
+    (line,) = set(launch(program, 2).results)
+    return line
+
+
 @pytest.mark.parametrize(
-    "text, size", [("0", 0), ("4096", 4096), ("4KiB", 4096), ("1kB", 1000), ("1.5 MiB", 3 * 2**19)]
+    "arguments, says",
+    [
+        (["--size", "-4"], "-4"),
+        (["--size", "6"], "multiple of 4"),
+        (["--size", "4", "0"], "--size 0 is not a multiple of 4, the bytes of one float32, above 0"),
+        (["--size", "1000TB"], "1000TB"),
+        (["--size", "1e309"], "not a whole number"),
+        (["--size", "1e300"], "--size must be below 2^63, got a number of 301 digits"),
+        (["--repeat", "0"], "--repeat must be from 1 to 1,000,000, got 0"),
+        (["--repeat", "1000000000"], "--repeat must be from 1 to 1,000,000, got 1,000,000,000"),
+        (["--algorithm", "torus", "--group", "3"], "must divide 2: 1, 2, got 3"),
+        (["--algorithm", "torus"], "wants --group, which must divide 2: 1, 2"),
+        (["--algorithm", "double tree", "--segments", "0"], "--segments must be from 1 to 256, got 0"),
+        (["--algorithm", "double tree", "--segments", "100000"], "1 to 256, got 100,000: more messages take longer"),
+        (["--algorithm", "double tree", "--segments", "9", "--size", "4", "32"], "1 to 8, got 9: the largest array"),
+        (["--segments", "4"], "--segments 4 is for binary tree, double tree, and not for 'ring'"),
+        (["--group", "2"], "--group 2 is for hierarchical, leader, torus, x then y, and not for 'ring'"),
+        (["--algorithm", "auto", "--group", "2"], "and not for 'auto'"),
+        (["--algorithm", "torus", "--group", "2", "--segments", "2"], "--segments 2 is for binary tree"),
+    ],
 )
-def test_sizes_are_read(text, size):
-    assert cli.nbytes(text) == size
+def test_what_makes_no_sense_is_told_before_anything_is_measured(arguments, says):
+    assert says in told(*arguments)

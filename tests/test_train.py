@@ -1,8 +1,10 @@
 """The trainer, as an experimenter types it: data-parallel, and in pipelines."""
 
 import json
+import re
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ import torch
 from reference import cli
 from reference import train as program
 from reference.models import MLP, digits, train
+from reference.worlds import RankFailed, launch
 
 from . import programs
 
@@ -30,7 +33,8 @@ def test_what_is_printed():
     done = run(0, "--steps", "6", "--model", "gpt", "--optimizer", "adam", "--rate", "1e-3", "--compress", "top-k")
     assert done.returncode == 0, done.stderr
     assert "gpt, 120,576 parameters, 1 rank" in done.stdout and "step    5  loss" in done.stdout
-    assert "\nverified: the same bits" in done.stdout and "mpirun -n 2" in done.stdout
+    assert "\nnothing verified: one rank has no other" in done.stdout and "compressed by top-k" in done.stdout
+    assert "mpirun -n 2" in done.stdout
 
 
 @pytest.mark.mpi
@@ -53,7 +57,7 @@ def test_what_a_pipeline_prints():
     assert "1 rank with 1 stage, 2 micro-batches, PipeDream" in done.stdout
     assert "simulated  a step" in done.stdout and "(messages take no time)" in done.stdout
     assert "of next bytes guessed right" in done.stdout
-    assert "\nverified: the same bits" in done.stdout and "gradients are late" in done.stdout
+    assert "\nnothing verified: one rank has no other" in done.stdout and "gradients are late" in done.stdout
 
 
 @pytest.mark.mpi
@@ -74,7 +78,15 @@ def test_bad_input_is_told_once(ranks, arguments, says):
 @pytest.mark.parametrize(
     "arguments, says",
     [
-        (["--rate", "nan"], "--rate"),
+        (["--rate", "nan"], "--rate must be from 1.2e-38 to 3.4e+38, as float32 is, got nan"),
+        (["--rate", "1e39"], "as float32 is, got 1e+39"),
+        (["--rate", "1e-50"], "as float32 is, got 1e-50"),
+        (["--seed", "-1"], "--seed must be at least 0, got -1"),
+        (["--steps", "9" * 30], "--steps must be below 2^63, got a number of 30 digits"),
+        (["--layers", "1000000"], "--layers must be from 1 to 128, got 1,000,000: the largest language models"),
+        (["--layers", "3", "--model", "cnn"], "--layers 3 is for the mlp and the gpt"),
+        (["--stages", "1", "--chunks", "2000"], "the stages of 1 ranks must be from 1 to 128, got 2,000"),
+        (["--stages", "1", "--chunks", "10", "--micro-batches", "2000"], "need 40,000 tags, one for each message"),
         (["--stages", "1", "--schedule", "2F2B"], "there is no schedule '2F2B'; choose from naive, GPipe, 1F1B"),
         (["--stages", "1", "--micro-batches", "0"], "--micro-batches must be at least 1"),
         (["--stages", "1", "--chunks", "4", "--layers", "2"], "4 stages and a model of 3 layers"),
@@ -91,6 +103,86 @@ def test_what_makes_no_sense_is_bad_input(arguments, says):
         program.check(options)
         program.chosen(1, options)
     assert says in str(told.value)
+
+
+def virtually(ranks, *arguments):
+    """The exit status of every rank of a virtual cluster."""
+
+    def on_each(comm):
+        return program.run(comm, cli.parse(comm, program.parser(), list(arguments)))
+
+    return launch(on_each, ranks).results
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["--batch", "1438"], "--batch must be from 1 to 1,437, got 1,438: the data has no more samples"),
+        (["--micro-batches", "33"], "must be from 1 to 32, got 33: the share of a rank of --batch 64 is 32 samples"),
+        (["--stages", "2", "--micro-batches", "65"], "from 1 to 64, got 65: the share of a pipeline of --batch 64"),
+        (["--stages", "1000000"], "a pipeline of 1000000 ranks, and 2 are running"),
+        (["--steps", "9" * 18], "GiB for --steps 999,999,999,999,999,999, of which each leaves 100 bytes, and "),
+        (["--stages", "2", "--timeline", ""], "--timeline '' cannot be written"),
+    ],
+)
+def test_what_would_take_for_ever_is_told_before_it_begins(arguments, says):
+    with pytest.raises(RankFailed, match="BadInput") as told:
+        virtually(2, *arguments)
+    assert says in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "text, says", [(None, "No such file"), ("", "of which there are 0 bytes"), ("short", "5 bytes")]
+)
+def test_a_novel_that_is_not_there_is_told(monkeypatch, tmp_path, text, says):
+    novel = tmp_path / "novel.txt"
+    if text is not None:
+        novel.write_text(text)
+    monkeypatch.setattr("reference.models.data.NOVEL", novel)
+    with pytest.raises(RankFailed, match="no data for --model gpt: ") as told:
+        virtually(2, "--model", "gpt")
+    assert says in str(told.value) and str(novel) in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        [],
+        ["--optimizer", "adam", "--model", "gpt"],
+        ["--compress", "power-sgd"],
+        ["--compress", "bf16"],
+        ["--stages", "2"],
+        ["--stages", "2", "--schedule", "PipeDream"],
+    ],
+    ids=" ".join,
+)
+def test_a_training_that_diverges_is_not_verified(capsys, how):
+    assert virtually(2, "--rate", "1e30", "--steps", "3", "--batch", "8", *how) == [1, 1]
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert re.fullmatch(r"NOT VERIFIED: loss is (nan|inf) (from|in) step [012]( on)?; try a smaller --rate", last)
+
+
+@pytest.mark.parametrize("how", [[], ["--stages", "2"]], ids=" ".join)
+def test_json_without_a_number_is_json(capsys, how):
+    assert virtually(2, "--rate", "1e30", "--steps", "3", "--batch", "8", "--json", *how) == [1, 1]
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found["verified"] is False and found["losses"][-1] is None and found["off_serial"] is None
+    assert "loss is" in found["why"]
+
+
+def test_losses_that_may_differ_are_not_called_verified(capsys):
+    assert virtually(2, "--steps", "2", "--batch", "8", "--compress", "top-k") == [0, 0]
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert re.fullmatch(r"verified: the same bits on all ranks; not verified: losses off .*, for .* by top-k", last)
+
+
+def test_results_are_printed_though_the_timeline_cannot_be_written(capsys):
+    arguments = ["--steps", "2", "--batch", "8", "--stages", "2", "--timeline", "/dev/full"]
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here, as on macOS")
+    assert virtually(2, *arguments) == [1, 1]
+    said = capsys.readouterr()
+    assert "\nverified: the same bits" in said.out and "could not be written: No space left" in said.err
 
 
 @pytest.mark.mpi

@@ -40,7 +40,8 @@ def broadcast(comm, module: nn.Module, root: int = 0) -> None:
 def check(comm, module: nn.Module) -> None:
     """Raise Diverged on every rank unless all hold the same bits; it names the first tensor that differs, and where.
 
-    Exact, for it compares bytes: NaN equals the same NaN, and -0.0 is not 0.0. Raises ValueError as `broadcast` does.
+    Exact, for it compares bytes: NaN equals the same NaN (see `not_finite`), and -0.0 is not 0.0. Raises ValueError as
+    `broadcast` does.
     """
     agree(comm, "the modules", structure(module))
     names, tensors = [name for name, _ in state(module)], [tensor for _, tensor in state(module)]
@@ -56,6 +57,17 @@ def check(comm, module: nn.Module) -> None:
         f"{len(set().union(*found))} of {len(names)} tensors differ somewhere. Was the model broadcast at the start, "
         f"and does every rank apply the same gradient?"
     )
+
+
+def not_finite(module: nn.Module) -> str:
+    """Which parameter or buffer is the first that holds NaN or infinity, and how many of them; "" if none does.
+
+    Ranks that hold the same NaN hold the same bits, and still nothing has been learned.
+    """
+    for name, tensor in state(module):
+        if bad := int((~torch.isfinite(tensor)).sum()):
+            return f"{name} of shape {tuple(tensor.shape)} has {bad:,} elements that are NaN or infinite"
+    return ""
 
 
 def state(module: nn.Module) -> Iterator[tuple[str, Tensor]]:

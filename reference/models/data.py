@@ -8,6 +8,7 @@ text      Jane Austen, "Pride and Prejudice" (1813), chapters 1 to 30, 300 kB. I
 
 from __future__ import annotations
 
+import zlib
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,8 +35,16 @@ class Data(NamedTuple):
 
 @lru_cache
 def _digits() -> Data:
-    folder = Path(find_spec("sklearn").origin).parent  # not imported, which would take a second on every rank
-    rows = np.loadtxt(folder / "datasets" / "data" / "digits.csv.gz", delimiter=",", dtype=np.float32)
+    found = find_spec("sklearn")  # not imported, which would take a second on every rank
+    if found is None:
+        raise ModuleNotFoundError("the digits come with scikit-learn, which is missing: pip install scikit-learn")
+    file = Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    try:
+        rows = np.loadtxt(file, delimiter=",", dtype=np.float32, ndmin=2)
+    except (EOFError, zlib.error) as error:
+        raise ValueError(f"{file} is damaged ({error}): install scikit-learn again") from None
+    if rows.shape != (1797, 65):
+        raise ValueError(f"{file} has {rows.shape} numbers, and not (1797, 65): install scikit-learn again")
     rows = torch.from_numpy(rows)[torch.randperm(len(rows), generator=generator(0))]
     return Data(rows[:, :-1] / 16, rows[:, -1].long())
 
@@ -55,7 +64,10 @@ def text(length: int = 64, train: bool = True) -> Data:
     cut = len(novel) * 9 // 10
     tokens = torch.tensor(bytearray(novel[:cut] if train else novel[cut:]), dtype=torch.int64)
     windows = (len(tokens) - 1) // length
-    if not windows:
-        raise ValueError(f"a window of {length} bytes does not fit into the text's {len(tokens)}: choose a smaller one")
+    if windows < 1:
+        raise ValueError(
+            f"a window of {length} bytes does not fit into the text's {len(tokens)} bytes: choose a smaller one, or "
+            f"restore {NOVEL}, of which there are {len(novel):,} bytes"
+        )
     x, y = tokens[: windows * length], tokens[1 : windows * length + 1]
     return Data(x.view(windows, length), y.clone().view(windows, length))  # who marks a target IGNORED leaves x alone

@@ -56,6 +56,14 @@ def named(text: str) -> str:
         raise ValueError(f"there is no schedule {text!r}; choose from {', '.join(SCHEDULES)}") from None
 
 
+def stages(name: str, p: int, v: int | None = None) -> int:
+    """How many stages `make` gives that schedule: told without making it. Raises ValueError for no schedule's name."""
+    name = named(name)
+    if name == "DualPipe":  # each stage is on two ranks
+        return p
+    return p * (SCHEDULES[name].chunks or (2 if v is None else v))
+
+
 def make(name: str, p: int, m: int, v: int | None = None) -> Schedule:
     """The schedule of that name, however it is spelt, for p ranks, m micro-batches and v chunks a rank, where one can
     choose (2 unless told).

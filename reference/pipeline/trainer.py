@@ -111,12 +111,8 @@ def _step(pipeline: Pipeline, copies, weights: list, own: torch.optim.Optimizer 
 def check(ranks: int, schedule: Schedule, model: nn.Module) -> None:
     """Raise ValueError unless `ranks` ranks can train this model so; what `train` checks first."""
     p, N = schedule.ranks, len(layers(model))
-    if ranks % p:
-        fewer, more = p * (ranks // p), p * (ranks // p + 1)
-        raise ValueError(
-            f"a pipeline of {p} ranks, and {ranks} are running: start {f'{fewer} or ' if fewer else ''}{more}, so that "
-            f"each is in a pipeline"
-        )
+    check_ranks(ranks, p)
+    check_tags(schedule.stages, schedule.micro_batches)
     if ranks > p and schedule.weights != "flush":
         raise ValueError(
             f"{schedule.name} updates while micro-batches are under way, so that {ranks // p} pipelines have no moment "
@@ -126,6 +122,28 @@ def check(ranks: int, schedule: Schedule, model: nn.Module) -> None:
         raise ValueError(
             f"{schedule.stages} stages and a model of {N} layers: a stage needs at least one layer (so layers >= "
             f"stages, and not devices >= layers). Take {N} stages at most, or a model of more layers"
+        )
+
+
+def check_ranks(ranks: int, p: int) -> None:
+    """Raise ValueError unless `ranks` ranks are pipelines of p ranks."""
+    if ranks % p:
+        fewer, more = p * (ranks // p), p * (ranks // p + 1)
+        raise ValueError(
+            f"a pipeline of {p} ranks, and {ranks} are running: start {f'{fewer} or ' if fewer else ''}{more}, so that "
+            f"each is in a pipeline"
+        )
+
+
+def check_tags(S: int, m: int) -> None:
+    """Raise ValueError if the messages of S stages and m micro-batches are more than MPI has tags.
+
+    It needs no schedule, which takes long to make if there are as many.
+    """
+    if 2 * S * m > mpi.TAG_LIMIT:
+        raise ValueError(
+            f"{S:,} stages and {m:,} micro-batches need {2 * S * m:,} tags, one for each message of a step, and MPI "
+            f"promises {mpi.TAG_LIMIT:,}: at most {mpi.TAG_LIMIT // (2 * S):,} micro-batches with as many stages"
         )
 
 

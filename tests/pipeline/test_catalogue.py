@@ -2,7 +2,7 @@
 
 import pytest
 
-from reference.pipeline.catalogue import SCHEDULES, make, named
+from reference.pipeline.catalogue import SCHEDULES, make, named, stages
 from reference.pipeline.validate import validate
 
 
@@ -16,8 +16,9 @@ def test_what_is_offered_is_valid(name):
         schedule = make(name, p, m)
         validate(schedule)
         assert (schedule.name, schedule.ranks, schedule.micro_batches) == (name, p, m)
+        assert stages(name, p) == schedule.stages
         chunks = SCHEDULES[name].chunks or 2
-        assert all(len(stages) == chunks for stages in schedule.chunks)
+        assert all(len(own) == chunks for own in schedule.chunks)
 
 
 def test_chunks_can_be_chosen_where_there_is_a_choice():
@@ -39,3 +40,7 @@ def test_what_there_is_not():
         make("2F2B", 2, 4)
     with pytest.raises(ValueError, match=r"m \(micro-batches\) must be a whole number of at least 1, got 0"):
         make("DualPipe", 2, 0)
+
+
+def test_stages_follow_from_chunks_without_a_schedule():
+    assert stages("interleaved-1f1b", 3, 10**6) == 3 * 10**6 and stages("zb-v", 4, 2) == 8
