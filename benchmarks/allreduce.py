@@ -98,7 +98,7 @@ def as_rank(arguments: argparse.Namespace) -> None:
         comm.Abort(1)
         raise
     if comm.rank == 0:
-        Path(arguments.out).write_text(json.dumps(found))
+        Path(arguments.out).write_text(cli.as_json(found))
 
 
 # gloo, in processes of its own: MPI's waiting would take the cores away from its threads ---------------------------
@@ -243,15 +243,13 @@ def evaluate_many(P: int = 10_000) -> None:
 def main() -> None:
     """Parent, or one of its ranks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=int, default=8)
+    parser.add_argument("--ranks", type=cli.ranks, default=8)
     parser.add_argument("--quick", action="store_true", help="a few sizes only")
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.out:
         return as_rank(arguments)
-    if arguments.ranks < 2:
-        parser.error(f"--ranks {arguments.ranks}: one rank has nobody to talk to")
     sizes = SIZES[::4] if arguments.quick else SIZES
     found = {name: run_job(name, arguments.ranks, sizes) for name in jobs()}
     gloo = run_gloo(arguments.ranks, sizes)

@@ -138,7 +138,7 @@ def on_every_rank(out: str, measure: Callable[[Any], dict]) -> None:
         comm.Abort(1)
         raise
     if comm.rank == 0:
-        Path(out).write_text(json.dumps(found | {"library": cli.library()}))
+        Path(out).write_text(cli.as_json(found | {"library": cli.library()}))
 
 
 def measure_all(comm, shorten: int) -> dict:
@@ -200,15 +200,13 @@ def report(ranks: int, found: dict) -> list[float]:
 def main() -> None:
     """Parent, or one of its ranks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--ranks", type=cli.ranks, nargs="+", default=[2, 4])
     parser.add_argument("--quick", action="store_true", help="2 ranks, few turns")
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("--shorten", type=int, default=1, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.out:
         return on_every_rank(arguments.out, lambda comm: measure_all(comm, arguments.shorten))
-    if min(arguments.ranks) < 2:
-        parser.error(f"--ranks {min(arguments.ranks)}: one rank has nobody to average with")
     ranks = [2] if arguments.quick else arguments.ranks
     shorten = ["--shorten", "4" if arguments.quick else "1"]
     ratios = [ratio for P in ranks for ratio in report(P, run_job(P, __file__, *shorten))]

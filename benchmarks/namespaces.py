@@ -26,12 +26,14 @@ import re
 import select
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 OWN = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]  # of head and nodes
+KINDS = ("net", "uts", "ipc", "mnt", "pid")  # of namespaces, by the names of the kernel
 RUN = Path("/run")  # on the cluster an empty folder in memory, which is gone when the cluster is
 SHAPE = "root tbf burst 128kb latency 50ms rate"  # a bucket that holds two of the 64 KiB that TCP sends in one piece
 PACKAGES = {
@@ -126,6 +128,7 @@ def outside(arguments: list[str]) -> int:
     for asked in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(asked, lambda asked, frame: sys.exit(128 + asked))
     theirs, ours = os.pipe()
+    os.write(ours, " ".join(namespaces()).encode())
     command = [*unshared(), sys.executable, __file__, "--inside", str(theirs), *arguments]
     with subprocess.Popen(command, pass_fds=[theirs]) as head:
         os.close(theirs)
@@ -140,8 +143,33 @@ def outside(arguments: list[str]) -> int:
 # Inside: we are process 1 of the head, and all that we start ends with us -------------------------------------------
 
 
+def namespaces() -> list[str]:
+    """The namespaces that this process is in."""
+    return [os.readlink(f"/proc/self/ns/{kind}") for kind in KINDS]
+
+
+def not_inside(pipe: int) -> str:
+    """Why this is not process 1 of namespaces that a parent made for it and told it of, or nothing.
+
+    Whoever starts us with --inside by hand, as root, must not get the machine's own network rebuilt.
+    """
+    if os.getpid() != 1:
+        return f"this is process {os.getpid()}, and not process 1 of a cluster"
+    try:
+        told = os.read(pipe, 4096).decode().split() if stat.S_ISFIFO(os.fstat(pipe).st_mode) else []
+    except (OSError, UnicodeDecodeError):
+        told = []
+    if len(told) != len(KINDS):
+        return "no parent has told which namespaces are its own"
+    shared = [kind for kind, outer, own in zip(KINDS, told, namespaces()) if outer == own]
+    return f"{', '.join(shared)}: still those of the parent" if shared else ""
+
+
 def inside(options: argparse.Namespace) -> int:
-    """Build the cluster and run the command on it; its exit status."""
+    """Build the cluster and run the command on it; its exit status. Refuses to build outside of a cluster."""
+    if why := not_inside(options.inside):
+        print(f"namespaces.py: --inside is for this program itself: {why}; leave it out", file=sys.stderr)
+        return 2
     signal.signal(signal.SIGINT, lambda *_: None)  # the command decides what Ctrl-C means; ours ends outside
     try:
         build(options.nodes, options.slots, options.rate)

@@ -23,6 +23,8 @@ import numpy as np
 from data_parallel import in_turns, on_every_rank, quartiles, run_job
 from tabulate import tabulate
 
+from reference import cli
+
 RANKS, MICRO_BATCHES, TURNS = 4, 8, 20
 TORCH = {  # our name: torch's
     "GPipe": "GPipe",
@@ -226,7 +228,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few turns")
     parser.add_argument("--out", help=argparse.SUPPRESS)
-    parser.add_argument("--turns", type=int, default=TURNS, help="(default: %(default)s)")
+    parser.add_argument("--turns", type=cli.count, default=TURNS, help="(default: %(default)s)")
     arguments = parser.parse_args()
     if arguments.out:
         return on_every_rank(arguments.out, lambda comm: measure_all(comm, arguments.turns))

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +31,8 @@ from reference.collectives.evaluate import evaluate
 from reference.collectives.placement import placed, traffic
 from reference.perf.measure import Spread, measure
 from reference.perf.networks import Network, two_level
-from reference.ring_allreduce import in_bytes
+from reference.ring_allreduce import check_sizes, in_bytes
+from reference.verify import compare
 
 HERE = Path(__file__).resolve()
 SIZES = [2**12, 2**20, 2**24]  # bytes
@@ -163,8 +165,8 @@ def right(order: Order, L: int, count: int) -> bool:
     for name, how in options_of(L).items():
         x = values * (order.comm.rank + 1)
         allreduce(order.comm, x, algorithm=name, **how)
-        ok &= np.array_equal(x, values * sum(range(1, order.comm.size + 1)))
-    return bool(order.comm.allreduce(ok, op=mpi.LAND))
+        ok &= bool(compare(x, values * np.float32(sum(range(1, order.comm.size + 1)))))
+    return order.comm.allreduce(ok, op=mpi.LAND)
 
 
 def counted_crossing(comm, call: Callable[[], Any], nbytes: int, card: str) -> float:
@@ -255,11 +257,8 @@ def parser() -> cli.Parser:
 
 def run(comm, options: argparse.Namespace) -> int:
     """Measure on the ranks there are; rank 0 prints."""
-
-    def say(text: str) -> None:
-        if comm.rank == 0:
-            print(text, flush=True)
-
+    say = partial(print, flush=True) if comm.rank == 0 else lambda text: None
+    check_sizes(comm, options.size, "float32", options.repeat)
     at = shape(comm)
     found = orders(comm, at)
     one = found["node by node"].comm

@@ -47,6 +47,7 @@ import psutil  # noqa: E402
 
 from . import mpi  # noqa: E402
 
+RANK_BYTES = 100 * 10**6  # that a rank takes with Python, NumPy and MPI; with torch three times as much
 LARGEST = 2**63 - 1  # what torch and NumPy count with
 UNITS = {"": 1, "b": 1, "k": 10**3, "kb": 10**3, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
@@ -81,6 +82,24 @@ def nbytes(text: str) -> int:
     if not size.is_integer():
         raise argparse.ArgumentTypeError(f"{text!r} is {size} bytes, which is not a whole number of them")
     return int(size)
+
+
+def count(text: str, low: int = 1, high: int = 10**6) -> int:
+    """ "8" -> 8. Raises ArgumentTypeError for what is not a whole number from low to high."""
+    if not text.isdecimal() or not low <= int(text[:20]) <= high:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from {low:,} to {high:,}")
+    return int(text)
+
+
+def ranks(text: str) -> int:
+    """A number of ranks to start: 2 or more, for one has nobody to talk to, and as many as fit into memory."""
+    most = max(2, psutil.virtual_memory().available // RANK_BYTES)
+    try:
+        return count(text, 2, most)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(
+            f"{error}: one has nobody to talk to, and each takes 100 MB of memory"
+        ) from None
 
 
 def agree(comm, error: BadInput | None, said: object = None) -> None:

@@ -61,20 +61,21 @@ def check(comm, options: argparse.Namespace) -> list[int]:
     """The message sizes in bytes; BadInput if they make no sense or do not fit into the memory of some machine."""
     itemsize = np.dtype(options.dtype).itemsize
     sizes = options.size or [size for size in SIZES if size % itemsize == 0]
-    cli.check_range("--size", max(sizes), 0)
-    if odd := [size for size in sizes if size % itemsize or not size]:
-        raise cli.BadInput(
-            f"--size {odd[0]} is not a multiple of {itemsize}, the bytes of one {options.dtype}, above 0"
-        )
-    cli.check_range("--repeat", options.repeat, 1, MOST_REPEAT)
+    check_sizes(comm, sizes, options.dtype, options.repeat)
     check_own(comm.size, options, max(sizes) // itemsize)
-    cli.check_memory(
-        comm,
-        ARRAYS * max(sizes),
-        f"--size {max(sizes)}",
-        lambda free: f"at most --size {free // ARRAYS // itemsize * itemsize} fits",
-    )
     return sizes
+
+
+def check_sizes(comm, sizes: list[int], dtype: str, repeat: int | None) -> None:
+    """Raise BadInput on every rank for sizes that are no array of this type or do not fit, or cannot be repeated so."""
+    largest, itemsize = max(sizes), np.dtype(dtype).itemsize
+    cli.check_range("--repeat", repeat, 1, MOST_REPEAT)
+    cli.check_range("--size", largest, 0)
+    if odd := [size for size in sizes if size % itemsize or not size]:
+        raise cli.BadInput(f"--size {odd[0]} is not a multiple of {itemsize}, the bytes of one {dtype}, above 0")
+    fits = "at most --size {} fits".format
+    size = f"--size {largest}"
+    cli.check_memory(comm, ARRAYS * largest, size, lambda free: fits(free // ARRAYS // itemsize * itemsize))
 
 
 def check_own(ranks: int, options: argparse.Namespace, elements: int) -> None:

@@ -1,5 +1,6 @@
 """What programs share: all ranks come to the same end, in one line, and nothing is left behind."""
 
+import argparse
 import json
 import math
 import os
@@ -201,3 +202,12 @@ def test_a_reader_who_has_seen_enough_ends_the_program_quietly():
 )
 def test_sizes_are_read(text, size):
     assert cli.nbytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["1", "0", "-3", "2.5", "many", "9" * 30, "1000000000"])
+def test_numbers_of_ranks_that_cannot_be_are_refused(text):
+    with pytest.raises(
+        argparse.ArgumentTypeError, match=r"is not a whole number from 2 to [\d,]+: .* 100 MB of memory"
+    ):
+        cli.ranks(text)
+    assert cli.ranks("2") == 2 and cli.count("7") == 7

@@ -1,5 +1,6 @@
 """The cluster of namespaces: nodes that have only a network between them, and that are gone when the program is."""
 
+import importlib
 import json
 import os
 import re
@@ -10,6 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from reference.perf.pace import pace
 
 ROOT = Path(__file__).parents[1]
 CLUSTER = [sys.executable, str(ROOT / "benchmarks/namespaces.py")]
@@ -54,7 +57,7 @@ if comm.rank == 0:
 
 def run(*command, program=CLUSTER, environment=ENVIRONMENT):
     words = [*program, *map(str, command)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=ROOT, env=environment)
+    return subprocess.run(words, capture_output=True, text=True, timeout=60 * pace(), cwd=ROOT, env=environment)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +109,7 @@ def test_a_killed_rank_ends_the_job(cluster):
     start = time.monotonic()
     done = cluster("mpirun", "-n", 4, sys.executable, "-c", rank.replace("kill(0", "kill(__import__('os').getpid()"))
     assert done.returncode > 0 and "BAD TERMINATION" in done.stdout + done.stderr
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 20 * pace()
 
 
 def users_of(networks: set[str]) -> list[str]:
@@ -137,8 +140,8 @@ def test_nothing_is_touched_and_nothing_is_left(cluster, how, status):
         assert len(users_of(networks)) >= 4  # process 1, the command, a sleeper in each node
         assert own_links() == before
         program.send_signal(how)
-        assert program.wait(10) == status
-    deadline = time.monotonic() + 5
+        assert program.wait(10 * pace()) == status
+    deadline = time.monotonic() + 5 * pace()
     while users_of(networks) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert users_of(networks) == [] and own_links() == before
@@ -192,6 +195,43 @@ def test_the_benchmark_says_what_it_found(cluster):
 def test_bad_input_is_told(command, told):
     done = run(*command)
     assert done.returncode == 2 and told in done.stderr
+
+
+@pytest.fixture
+def builder(monkeypatch):
+    """The program as a module, which cannot build anything: what it would have built is in `built`."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    module = importlib.import_module("namespaces")
+    module.built = []
+    monkeypatch.setattr(module, "build", lambda *shape: module.built.append(shape))
+    monkeypatch.setattr(module.signal, "signal", lambda *_: None)
+    return module
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="namespaces are part of Linux")
+@pytest.mark.parametrize(
+    "pid, told, why",
+    [
+        (None, None, f"this is process {os.getpid()}, and not process 1"),
+        (1, "", "no parent has told"),
+        (1, "net:[1] uts:[2]", "no parent has told"),
+        (1, "own", "net, uts, ipc, mnt, pid: still those of the parent"),
+        (1, "own net", "net: still those of the parent"),
+    ],
+)
+def test_nothing_is_built_outside_of_a_cluster(builder, monkeypatch, capsys, pid, told, why):
+    """As in the container whose process 1 somebody makes us."""
+    read, write = os.pipe()
+    own = builder.namespaces() if hasattr(builder, "namespaces") else []
+    words = {"own": own, "own net": [*own[:1], *"abcd"], None: []}.get(told, (told or "").split())
+    os.write(write, " ".join(words).encode())
+    os.close(write)
+    if pid:
+        monkeypatch.setattr(builder.os, "getpid", lambda: pid)
+    options = builder.parser().parse_args(["--inside", str(read), "true"])
+    assert builder.inside(options) == 2 and builder.built == []
+    assert why in capsys.readouterr().err
+    os.close(read)
 
 
 def test_without_a_command_it_helps():
