@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from reference import mpi
+from reference.perf.pace import pace
 from reference.worlds import launch
 
 QUIET = """
 import sys
 from reference import mpi
+from reference.perf.pace import pace
 from reference.worlds import launch
 launch(lambda comm: comm.allreduce(1), 3)
 from mpi4py import MPI
@@ -21,7 +23,7 @@ print(MPI.Is_initialized(), "torch" in sys.modules)
 
 
 def test_the_virtual_cluster_starts_neither_mpi_nor_torch():
-    done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, timeout=60 * pace())
     assert done.stdout.split() == ["False", "False"], done.stdout + done.stderr
 
 

@@ -1,4 +1,7 @@
-"""Ranks share nothing: each virtual rank has its own state of the global random generators.
+"""Each virtual rank has its own state of the global random generators, as if it were a process of its own.
+
+Ranks share neither program nor arguments nor messages: those are copied. They do share modules, and what a process has
+only once (settings.py).
 
 Processes have their own generators; threads share one. So at every change of rank the states of `random`, of NumPy's
 legacy generator and of torch are exchanged. It must be quick, because ranks change some 50,000 times a second:

@@ -43,6 +43,7 @@ from .processes import (
     wait_gone,
 )
 from .run import Run
+from .sentry import TGKILL, signal_thread
 from .spelling import ranks_text
 from .starting import Start
 
@@ -155,7 +156,7 @@ class Job:
         halted = stopped(self.pids[rank] for rank in ranks)
         for pid in (self.pids[rank] for rank in ranks):
             with suppress(OSError):
-                os.kill(pid, signal.SIGUSR1)
+                _ask_for_stack(pid)
                 os.kill(pid, signal.SIGCONT)  # whoever is stopped shows where as soon as it goes on
         files = [self.directory / f"stack-{rank}" for rank in ranks]
         deadline, sizes = monotonic() + LOOK_SECONDS * pace(), []
@@ -203,6 +204,12 @@ class Job:
         for channel in self.channels:
             channel.close()
         self.channels, self.pids, self.groups = [], [], []
+
+
+def _ask_for_stack(pid: int) -> None:
+    """SIGUSR1, where possible to the thread in which the program runs: it answers before it goes on itself."""
+    if not (TGKILL and signal_thread(TGKILL, pid, pid, signal.SIGUSR1)):
+        os.kill(pid, signal.SIGUSR1)
 
 
 def _halted(rank: int, pid: int) -> str:

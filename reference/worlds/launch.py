@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,18 @@ import cloudpickle
 from ..perf.networks import Network, uniform
 from .communicator import Communicator, Context
 from .engine import Engine
+from .programs import (
+    MOST_REAL_RANKS,
+    check_network,
+    check_program,
+    check_slow,
+    check_timeout,
+    checked_ranks,
+    checked_result,
+)
 from .real import run_on_job
 from .run import Run
+from .sentry import MOST_RANKS
 
 
 @dataclass(frozen=True)
@@ -40,33 +49,39 @@ def launch(
               "mpi": real ranks, processes under mpirun; network, faults and buffered do not apply
     faults    Slow(rank, factor), ...
     buffered  Send returns at once, as MPI may do for small messages; else it waits for the receive, as MPI may do too
-    timeout   seconds of real time after which the launch is ended
+    timeout   seconds of real time after which the launch is ended; math.inf is allowed
 
     The program, what it closes over and the arguments are copied for every rank (cloudpickle). Rank r starts with the
-    global random generators seeded with r (torch's too, if it is imported by then). Modules, and what is global in
-    them, are shared by virtual ranks.
+    global random generators seeded with r (torch's too, if it is imported by then). Virtual ranks are threads of this
+    process and share what a process has once: modules and what is global in them, the current directory, os.environ,
+    warning filters, the recursion limit, torch's default dtype. What a program changes of these other ranks see, and
+    the launch puts it back at its end (settings.py); modules stay as they are.
+
+    The time-out holds in every case. Code of C that keeps the Python interpreter to itself (`7**20_000_000`, a regular
+    expression that backtracks for ever) cannot be ended alone: on the virtual cluster it ends *this process*, a
+    notebook's kernel too, some 5 seconds after the time-out, with a report of every rank's line on stderr. Until then
+    Ctrl-C has no effect, and a second Ctrl-C ends the process at once (watchdog.py). Real ranks are processes of their
+    own: there such a launch raises TimedOut like any other.
 
     Raises ValueError for impossible arguments, and a LaunchError (errors.py) when the program does not end well.
     """
-    if ranks < 1:
-        raise ValueError(f"a launch needs at least 1 rank, got {ranks}")
-    if inspect.isgeneratorfunction(program):
-        raise ValueError(f"{program.__name__} is a generator (it has a `yield`): calling it would run nothing of it")
-    if timeout <= 0:
-        raise ValueError(f"timeout must be positive, got {timeout}")
+    check_program(program)
+    check_timeout(timeout)
     if world == "mpi":
         if network is not None or faults or buffered:
             raise ValueError("network, faults and buffered belong to the virtual cluster; real ranks have their own")
+        ranks = checked_ranks(ranks, MOST_REAL_RANKS, "they are processes of this machine. Use the virtual cluster")
         return run_on_job(program, ranks, args, timeout)
     if world != "virtual":
         raise ValueError(f"world is 'virtual' or 'mpi', got {world!r}")
+    ranks = checked_ranks(ranks, MOST_RANKS, "each is a thread. collectives.evaluate() times far more, without any")
     return _run_virtual(program, ranks, args, network or uniform(), faults, buffered, timeout)
 
 
 def _run_virtual(program, ranks, args, network, faults, buffered, timeout) -> Run:
-    bad = [fault for fault in faults if not 0 <= fault.rank < ranks or fault.factor <= 0]
-    if bad:
-        raise ValueError(f"{bad[0]} does not fit a launch of {ranks} ranks with positive factors")
+    check_network(network, ranks)
+    for fault in faults:
+        check_slow(fault, ranks)
     engine = Engine(ranks, network, {fault.rank: fault.factor for fault in faults}, buffered)
     world = Context("world", range(ranks), "world")
     engine.contexts[world.key] = world
@@ -75,7 +90,7 @@ def _run_virtual(program, ranks, args, network, faults, buffered, timeout) -> Ru
     def life(rank: int) -> Callable[[], Any]:
         def run() -> Any:
             own_program, own_args = cloudpickle.loads(copies)
-            return own_program(Communicator(engine, engine.ranks[rank], world), *own_args)
+            return checked_result(own_program(Communicator(engine, engine.ranks[rank], world), *own_args))
 
         return run
 

@@ -60,8 +60,6 @@ def run_on_job(program: Callable, ranks: int, args: tuple, timeout: float) -> Ru
     `timeout` is in seconds, without the time that the ranks need to start and to import. Raises RankFailed, TimedOut,
     RankDied, and LaunchError if there is no MPI to start ranks with.
     """
-    if ranks < 1:
-        raise ValueError(f"a launch needs at least 1 rank, not {ranks}")
     pickled = pickle_program(program, args)
     with HOLDER.lock:
         return HOLDER.job_for(ranks).run(pickled, ranks, timeout)

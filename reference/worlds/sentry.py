@@ -132,7 +132,7 @@ class Sentry:
             return self._all_at_once([python for _, python in threads])
         stacks, ended = {}, []
         for rank, (native, _) in enumerate(threads):
-            if not _signal_thread(self.tgkill, self.parent, native):
+            if not signal_thread(self.tgkill, self.parent, native, signal.SIGURG):
                 ended.append(rank)
             elif stack := self._answer(b" in _bootstrap\n"):
                 stacks[rank] = stack
@@ -160,11 +160,11 @@ class Sentry:
         return said.decode(errors="replace")
 
 
-def _signal_thread(tgkill: int, process: int, thread: int) -> bool:
-    """SIGURG to one thread; False if there is no such thread."""
+def signal_thread(tgkill: int, process: int, thread: int, number: int) -> bool:
+    """Send a signal to one thread of a process; False if there is no such thread."""
     import ctypes  # not before it is needed
 
-    return ctypes.CDLL(None).syscall(tgkill, process, thread, int(signal.SIGURG)) == 0
+    return ctypes.CDLL(None).syscall(tgkill, process, thread, int(number)) == 0
 
 
 def _stopped(process: int) -> bool:

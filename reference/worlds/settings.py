@@ -68,10 +68,13 @@ def _of_torch() -> tuple[Setting, ...]:
 @contextmanager
 def kept() -> Iterator[None]:
     """Put back at the end what is different by then."""
-    before = [(read, put_back, read()) for read, put_back in (*PYTHON, *_of_torch())]
+    torch = _of_torch()
+    before = [(read, put_back, read()) for read, put_back in (*PYTHON, *torch)]
     try:
         yield
     finally:
         for read, put_back, value in before:
             if read() != value:
                 put_back(value)
+        if not torch and (new := sys.modules.get("torch")):  # the program has imported it
+            new.set_default_dtype(new.float32)

@@ -32,10 +32,12 @@ from typing import Any
 import cloudpickle
 
 from .. import mpi
+from . import settings
 from .counting import Counted
 from .meter import Board, Meter, clock
 from .outcomes import Order, Outcome, tell_story
 from .processes import unlink_shared_memory
+from .programs import checked_result
 from .seeding import seed_rank
 from .spelling import told
 
@@ -102,7 +104,8 @@ def carry_out(order: Order, world, board, channel: Channel) -> tuple[Outcome, Me
     counting = Counted.over(comm, meter, "world")
     sys.path[:] = order.path
     os.chdir(order.directory)
-    outcome = run_program(order.program, counting, started)
+    with settings.kept():  # the next program starts with those of now
+        outcome = run_program(order.program, counting, started)
     outcome.calls, outcome.bytes_sent, outcome.messages = meter.calls, meter.bytes_sent, meter.messages
     outcome.events, outcome.communicators = meter.events, meter.communicators
     return outcome, meter
@@ -123,7 +126,7 @@ def run_program(pickled: bytes, comm, started: Callable[[], None]) -> Outcome:
     try:
         if failed:
             raise failed
-        result = program(comm, *args)
+        result = checked_result(program(comm, *args))
         end = clock()
         return Outcome(cloudpickle.dumps(result), start=start, end=end)
     except BaseException as error:

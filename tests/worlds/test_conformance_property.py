@@ -10,7 +10,7 @@ from reference import mpi
 from reference.worlds import launch
 from tests.worlds.conformance import row
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=40)
 RANKS = st.integers(1, 5)
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from reference import mpi
+from reference.perf.pace import pace
 from reference.worlds import launch
 from tests.worlds.conformance import Legal
 
@@ -138,7 +139,7 @@ def test_refused_tensors(world):
         assert not wrong, f"refused otherwise, or accepted: {wrong}"
 
 
-@pytest.mark.timeout(180)  # the first real launch with 8 ranks imports torch 8 times
+@pytest.mark.timeout(180 * pace())  # the first real launch with 8 ranks imports torch 8 times
 @pytest.mark.parametrize("case, ranks", legal.params())
 def test_tensors(case, ranks, world):
     case.check(ranks, world)

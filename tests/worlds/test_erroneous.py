@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from reference import mpi
+from reference.perf.pace import pace
 from reference.worlds import (
     CollectiveMismatch,
     Deadlock,
@@ -26,7 +27,7 @@ from reference.worlds import (
     launch,
 )
 
-SOON = 20.0  # seconds; a guard against hanging, reports come much faster
+SOON = 60.0 * pace()  # seconds; a guard against hanging, reports come much faster
 
 
 def report_of(program: Callable, ranks: int, error: type, **options) -> LaunchError:
@@ -472,7 +473,7 @@ def swallow(comm, kind):
 
 
 def endlessly(comm, kind):
-    end = time.perf_counter() + SOON / 4  # so that a thread that is left behind does not disturb other tests for long
+    end = time.perf_counter() + 5.0  # so that a thread that is left behind does not disturb other tests for long
     while time.perf_counter() < end:
         try:
             comm.Recv(np.ones(1), (comm.rank + 1) % comm.size)

@@ -1,16 +1,19 @@
-"""Ranks share nothing: each has its own copy of program, closure and arguments, and its own random states."""
+"""Each rank has its own copy of program, closure and arguments, and its own random states; the caller sees nothing."""
 
 # ruff: noqa: NPY002  (the legacy generators are what is tested)
 
+import os
 import random
+import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
 import torch
 
 from reference import mpi
-from reference.worlds import launch
+from reference.worlds import RankFailed, launch
 
 RANKS = 3
 
@@ -178,6 +181,70 @@ def test_a_blocking_collective_inside_backward(world):
         return w.grad.tolist()
 
     assert launch(program, RANKS, world=world).results == [[6, 6, 6]] * RANKS
+
+
+def settings_of_the_process():
+    """What a process has once."""
+    return {
+        "directory": os.getcwd(),
+        "variable": os.environ.get("A_RANKS_VARIABLE"),
+        "home": os.environ.get("HOME"),
+        "filters": list(warnings.filters),
+        "recursion": sys.getrecursionlimit(),
+        "errors": np.geterr(),
+        "digits": np.get_printoptions()["precision"],
+        "dtype": torch.get_default_dtype(),
+        "grad": torch.is_grad_enabled(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def change_the_settings(comm, fails):
+    """Change them all, and show that they have changed."""
+    os.chdir("/")
+    os.environ["A_RANKS_VARIABLE"] = "1"
+    os.environ.pop("HOME", None)
+    warnings.simplefilter("error")
+    sys.setrecursionlimit(sys.getrecursionlimit() + 7)
+    np.seterr(all="raise")
+    np.set_printoptions(precision=3)
+    torch.set_default_dtype(torch.float64)
+    torch.set_grad_enabled(False)
+    torch.use_deterministic_algorithms(True)
+    comm.Barrier()
+    if fails:
+        raise ValueError("planted")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_programs_settings_reach_neither_the_caller_nor_the_next_launch(fails, world):
+    def look(comm):
+        return settings_of_the_process()
+
+    before, first = settings_of_the_process(), launch(look, 2, world=world).results
+    try:
+        launch(change_the_settings, 2, fails, world=world)
+    except RankFailed as error:
+        assert fails and "planted" in str(error)
+    assert settings_of_the_process() == before
+    assert launch(look, 2, world=world).results == first
+
+
+def test_a_directory_that_is_gone_does_not_hinder(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert launch(lambda comm: comm.rank, 2).results == [0, 1]
+
+
+def test_a_warning_is_shown_once_however_many_launches_there_are():
+    """What the ranks leave alone is not touched: `warnings` would forget what it has shown already."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            warnings.warn("once", stacklevel=1)
+            launch(lambda comm: None, 2)
+    assert len(shown) == 1
 
 
 def test_nothing_is_left_behind():

@@ -43,9 +43,10 @@ finally:
 """
 CATASTROPHE = 're.match("(a+)+$", "a" * 40 + "b")'
 POWER = "7**20_000_000"
+TIME = 0.5 * pace()  # in which the ranks get there
 
 
-def start(stuck=CATASTROPHE, ranks=4, timeout=0.5, patience=0.5, one_by_one=True, program="program"):
+def start(stuck=CATASTROPHE, ranks=4, timeout=TIME, patience=0.5, one_by_one=True, program="program"):
     """A process in which rank 1 is stuck in C code."""
     code = PROGRAM.format(**locals())
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -64,7 +65,7 @@ def ending(process):
 def test_a_launch_whose_rank_keeps_the_interpreter_is_timed_out_with_a_report():
     status, out, err = ending(start())
     assert status == -signal.SIGABRT and out == "[3, 3, 3]\nstuck\n", err
-    assert "the launch took more than 0.5 s of real time" in err and "called by rank 1," in err
+    assert f"the launch took more than {TIME:g} s of real time" in err and "called by rank 1," in err
     assert re.search(r"rank   0  waiting   Recv  at cell:\d+", err), err
     assert re.search(r"rank   1  running   at cell:14", err), err
     assert re.search(r"rank   [23]  (waiting|finished)", err) and "threading.py" not in err, err
@@ -89,7 +90,7 @@ def test_a_launch_inside_a_launch_is_watched_too():
 def test_ctrl_c_twice_ends_it():
     process = start(timeout=600)
     assert [process.stdout.readline() for _ in range(2)] == ["[3, 3, 3]\n", "stuck\n"]
-    time.sleep(0.5)
+    time.sleep(0.5 * pace())  # from there it goes into the C code
     os.killpg(process.pid, signal.SIGINT)
     assert process.stderr.readline().strip() == ""
     assert "Another Ctrl-C ends this process" in process.stderr.readline()
@@ -98,13 +99,13 @@ def test_ctrl_c_twice_ends_it():
     assert status == -signal.SIGABRT and "interrupted" in err and "called by rank 1," in err, err
 
 
-def test_ctrl_c_twice_does_no_harm_where_the_interpreter_reacts():
+def test_ctrl_c_ends_the_launch_where_the_interpreter_reacts():
     process = start("while True: pass", timeout=600)
     assert [process.stdout.readline() for _ in range(2)] == ["[3, 3, 3]\n", "stuck\n"]
     os.killpg(process.pid, signal.SIGINT)
     status, out, err = ending(process)
-    assert "still here" in out and "KeyboardInterrupt" in err and "Another" not in err
-    assert status in (1, -signal.SIGINT)
+    assert "still here" in out and "KeyboardInterrupt" in err, err
+    assert status in (1, -signal.SIGINT)  # and not -SIGABRT
 
 
 def test_an_interpreter_that_comes_back_is_left_alive(monkeypatch):
