@@ -91,11 +91,14 @@ def _no_dictionary(got: Any, letters: Mapping[str, str], names: Sequence[str], t
         return Finding(
             f"no name for {', '.join(missing)}.", f"Give every {thing} a name, {first} to {last}; guessing is free."
         )
-    misspelt = next((letter for letter in letters if got[letter] not in names), None)
+    misspelt = next(
+        (letter for letter in letters if not isinstance(got[letter], str) or got[letter] not in names), None
+    )
     return misspelt and _misspelt(misspelt, got[misspelt], names)
 
 
 def _misspelt(letter: str, got: Any, names: Sequence[str]) -> Finding:
+    got = got if isinstance(got, str) else repr(got)
     near = difflib.get_close_matches(str(got).lower(), names, n=1, cutoff=0.7)
     guess = f'Is "{near[0]}" meant? ' if near else ""
     return Finding(f"{letter}: {got!r} is none of the names.", f"{guess}The names are {', '.join(names)}.")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .exercise import Answer, Case, Check, Finding
+from .values import unlike
 
 
 class Piece(NamedTuple):
@@ -68,15 +69,18 @@ def copies(
         }
         for rank in range(case.ranks):
             wanted = list(places(case, rank))
-            ends = np.cumsum([held[want].size for want in wanted])
-            stands = np.split(result(answer, rank).ravel(), ends[:-1])
-            for want, got in zip(wanted, stands):
+            ends = np.cumsum([held[want].size for want in wanted], dtype=int)
+            whole = result(answer, rank)
+            whole = whole.ravel() if isinstance(whole, np.ndarray) else whole
+            if finding := unlike(rank, whole, (int(sum(held[want].size for want in wanted)),), held[Piece(0)].dtype):
+                return finding
+            for want, got in zip(wanted, stands := np.split(whole, ends[:-1])):
                 if not np.array_equal(got, held[want]):
                     there = [_recognised(each, held) for each in stands]
-                    return finding(Seen(case, answer, rank, want, _recognised(got, held), there), got)
+                    return misplaced(Seen(case, answer, rank, want, _recognised(got, held), there), got)
         return None
 
-    def finding(seen: Seen, got: np.ndarray) -> Finding:
+    def misplaced(seen: Seen, got: np.ndarray) -> Finding:
         belongs = f"where {name.format(**seen.want._asdict())} belongs."
         if seen.found is not None:
             hints = (hint for fits, hint in slips if fits(seen))

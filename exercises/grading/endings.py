@@ -13,7 +13,7 @@ from typing import Any
 
 from . import stacks
 from .exercise import Finding
-from .sandbox import Ending
+from .sandbox import MUTE, Ending
 from .student import MISSING, Source
 
 LENGTHS = "Blocks can differ in length. A buffer must be as long as the block that comes: which one comes in this step?"
@@ -38,7 +38,7 @@ RAISED = {  # the name of an exception, or what its text says
     "could not broadcast": LENGTHS,
     "argument: 'recvbuf'": "A call with a capital letter returns nothing: it writes into an array that you make for "
     "the result, np.empty_like(x) for one, and pass after the first.",
-    "no mpirun": "Your code is not at fault. It has passed on the virtual cluster; --mpi needs MPI in addition.",
+    "AnswerTooLong": "No answer needs as much. Does a list grow with every step? Is an array made with the wrong size?",
     "NotImplementedError": "The function is not finished, or it uses what this course leaves out.",
     "not contiguous": "What is sent or received must lie in one piece in memory: a row of an array does, a column or a "
     "transposed array does not. (np.ascontiguousarray makes a copy that does.)",
@@ -67,6 +67,7 @@ UNFINISHED = {
     "RankDied": "Does the code call os._exit, or crash in a library?",
 }
 FEW = 3  # ranks
+LONG = 2000  # characters of a text that a student's code may have made
 
 ALONE = (  # for a function that runs on no ranks, when its computing took too long
     "Either a loop never ends, or there are too many possibilities to try for an input of this size. Which condition "
@@ -74,11 +75,16 @@ ALONE = (  # for a function that runs on no ranks, when its computing took too l
 )
 
 GRADER_FAILED = "the grader itself failed"
+NO_MPI = "it could not be graded on real ranks"
 
+INSTEAD = "What counts is what your function returns for each input. Write the function instead: it is shorter."
 TAMPERED = Finding(
-    "what came back is not an answer: parts of the grader itself were changed while your code ran.",
-    "The checks run in another process, which your code cannot reach. Write the function instead: it is shorter.",
+    "what came back is not an answer: your code wrote where answers are sent, or parts of the grader itself were "
+    "changed while it ran.",
+    INSTEAD,
 )
+TOO_EARLY = Finding("the run says that it is done, and this input has no answer yet.", INSTEAD)
+UNWATCHED = Finding("the process that watches the run was ended while your code ran.", INSTEAD)
 
 
 def before_running(source: Source, name: str) -> Finding | None:
@@ -105,17 +111,30 @@ def before_running(source: Source, name: str) -> Finding | None:
 
 def describe(error: BaseException, path: str) -> dict[str, Any]:
     """An exception as plain data; of a launch, the roll call, or the exception of the first rank that raised."""
-    ranks = sorted(getattr(error, "errors", {}))
+    from reference.worlds.errors import LaunchError, RankFailed  # here: a welcome should not wait for it
+
+    ranks = sorted(error.errors) if isinstance(error, RankFailed) else []
     cause = error.errors[ranks[0]] if ranks else error
     too_much = isinstance(cause, OSError) and cause.errno == errno.EFBIG
-    lines = stacks.of_traceback(cause.__traceback__, path) or stacks.of_text(getattr(error, "details", ""), path)
+    details = error.details if isinstance(error, LaunchError) else ""
+    statuses = cause.roll_call if isinstance(cause, LaunchError) else ()
+    lines = stacks.of_traceback(cause.__traceback__, path) or stacks.of_text(details, path)
     return {
-        "types": ["TooMuchOutput"] if too_much else [kind.__name__ for kind in type(cause).__mro__],
-        "text": "more was printed than anybody reads" if too_much else getattr(cause, "cause", str(cause)),
-        "lines": lines,
+        "types": ["TooMuchOutput"] if too_much else [str(kind.__name__)[:LONG] for kind in type(cause).__mro__],
+        "text": "more was printed than anybody reads" if too_much else _text(cause),
+        "details": details[-LONG:],
+        "lines": lines[-FEW:],
         "ranks": ranks,
-        "roll_call": [(s.rank, s.state, s.call, s.where) for s in getattr(cause, "roll_call", ())],
+        "roll_call": [(s.rank, s.state, s.call[:LONG], s.where) for s in statuses],
     }
+
+
+def _text(error: BaseException) -> str:
+    """What an exception says, in one sentence if it is a launch's. A student's exception may fail to say it."""
+    try:
+        return str(getattr(error, "cause", error))[:LONG]
+    except Exception as another:
+        return f"(its text cannot be had: __str__ raised {type(another).__name__})"
 
 
 def grader_failed(error: Exception) -> Finding:
@@ -135,12 +154,14 @@ def explain(ending: Ending, file: str, hints: Mapping[str, str], distributed: bo
     """
     if ending.kind in LIMITS:
         return _limit(ending, file, hints, distributed)
-    if ending.kind == "raised" and isinstance(ending.value, dict):
+    if ending.kind == "raised":
         found = _raised(ending, file)
         own = (hint for sign, hint in hints.items() if sign not in LIMITS and _is(sign, ending.value))
         return found._replace(hint=next(own, found.hint))
-    explanations = {"done": lambda *_: None, "raised": lambda *_: TAMPERED, "signal": _signal, "exit": _exit}
-    return explanations[ending.kind](ending, file)
+    known = {"done": None, "forged": TAMPERED, "unwatched": UNWATCHED}
+    if ending.kind in known:
+        return known[ending.kind]
+    return {"no mpi": _no_mpi, "signal": _signal, "exit": _exit}[ending.kind](ending, file)
 
 
 def _raised(ending: Ending, file: str) -> Finding:
@@ -150,7 +171,7 @@ def _raised(ending: Ending, file: str) -> Finding:
     who = f"{_ranks(told['ranks'])} raised " if told["ranks"] else ""
     seen = f"{who}{told['types'][0].lstrip('_')}: {told['text']}".rstrip(": ")
     hints = (hint for sign, hint in RAISED.items() if _is(sign, told))
-    return Finding("\n".join([seen, *_places(told["lines"][-3:], file)]), next(hints, RAISED_OTHERWISE))
+    return Finding("\n".join([seen, *_places(told["lines"], file)]), next(hints, RAISED_OTHERWISE))
 
 
 def _is(sign: str, told: dict) -> bool:
@@ -173,12 +194,12 @@ def _launch(told: dict) -> Finding:
 
 LIMITS = {  # which limit: with its amount, without, and the hint
     "cpu": (
-        "after {0:g} s of computing it was still not done.",
+        "after {0:.3g} s of computing it was still not done.",
         "it went on computing without end.",
         "An endless loop? Which condition ends it, and does every rank come to the point where it holds?",
     ),
     "wall": (
-        "after {0:g} s it was still not done, and it was not computing.",
+        "after {0:.3g} s it was still not done, and it was not computing.",
         "it never came to an end.",
         "It waits: for a clock, a file, a lock? A whole grade should take a second or two.",
     ),
@@ -214,9 +235,22 @@ def _signal(ending: Ending, file: str) -> Finding:
 
 
 def _exit(ending: Ending, file: str) -> Finding:
+    if ending.value == MUTE:
+        return TAMPERED
     return Finding(
         f"the program ended itself with exit status {ending.value}, in the middle of the run.",
         "os._exit() ends the process at once, for all ranks. A rank that is through returns its result.",
+    )
+
+
+def _no_mpi(ending: Ending, file: str) -> Finding:
+    """Real ranks that did not start, or did not say hello: not the student's doing."""
+    said = [line for line in ending.value["details"].splitlines() if line.strip()][-FEW:]
+    seen = "\n".join([f"{NO_MPI}: {ending.value['text']}", *(f"  {line.strip()}" for line in said)])
+    return Finding(
+        seen,
+        "Your code is not at fault: it has passed on the virtual cluster; without --mpi it is graded there only. To "
+        "see what MPI says, try `mpirun -n 2 python -m reference.ring_allreduce`. If there is none: pip install mpich.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import endings, student
+from . import endings, real, student
 from .exercise import Case, Exercise, Finding
 from .sandbox import Ending, Limits, run
 
 TO_DO, WRONG, SOLVED = "to do", "not right yet", "solved"
+UNGRADED = "could not be graded"  # MPI or the grader failed, and nothing is known of the answer
+LONGEST = 4000  # characters of what was seen, which may quote what a student's code has made
 
 
 class GraderFailed(Exception):
@@ -32,6 +35,18 @@ class Verdict:
     passed: int = 0
     printed: str = ""
     world: str = "virtual"
+
+    def plain(self) -> dict[str, Any]:
+        """This verdict as plain data, which can be sent to another process."""
+        own = {name: getattr(self, name) for name in ("state", "name", "case", "passed", "printed", "world")}
+        return own | {"path": str(self.source.path), "finding": self.finding and list(self.finding)}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Verdict:
+        """The verdict that was made plain(); its file is read again."""
+        found = plain["finding"] and Finding(*plain["finding"])
+        own = {name: value for name, value in plain.items() if name not in ("path", "finding")}
+        return cls(**own, source=student.read(Path(plain["path"])), finding=found)
 
     @property
     def line(self) -> int:
@@ -54,17 +69,34 @@ def grade(
         return Verdict(WRONG, source, name, trouble)
     if source.state(name) == student.TO_DO:
         return Verdict(TO_DO, source, name)
+    limits = (limits or Limits()).here()
     cases = draw(exercise, name, seed)
-    with closing(_answers(exercise, name, source, cases, world, limits or Limits())) as answers:
-        for passed, (case, (got, printed)) in enumerate(zip([*cases, None], answers)):
-            try:
-                finding = _judge(exercise, case, got, path)
-            except GraderFailed as failed:
-                finding = endings.grader_failed(failed.__cause__)
-            if finding is not None:
+    with closing(_answers(exercise, name, source, cases, world, limits)) as answers:
+        for passed, (case, (got, printed)) in enumerate(zip([*cases, None], answers, strict=True)):
+            if case is None and got == Ending("done"):
+                return Verdict(SOLVED, source, name, passed=passed, world=world)
+            state, finding = _verdict(exercise, case, got, path, world)
+            if state != SOLVED:
                 label = case.label if case else ""
-                return Verdict(WRONG, source, name, finding, label, passed, printed, world)
-    return Verdict(SOLVED, source, name, passed=len(cases), world=world)
+                return Verdict(state, source, name, finding, label, passed, readable(printed), world)
+    raise AssertionError("a run ends with an Ending")
+
+
+def readable(text: str) -> str:
+    """Text that a student's code has made, without what a terminal would obey, and not without end."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+def _verdict(exercise: Exercise, case: Case | None, got: Any, path: Path, world: str) -> tuple[str, Finding | None]:
+    """The state that follows from what came back for one case (None: after the last), and what is wrong."""
+    try:
+        finding = _judge(exercise, case, got, path, world)
+    except GraderFailed as failed:
+        return UNGRADED, endings.grader_failed(failed.__cause__)
+    if finding is None:
+        return SOLVED, None
+    finding = Finding(readable(finding.seen[:LONGEST]), finding.hint)
+    return UNGRADED if isinstance(got, Ending) and got.kind == "no mpi" else WRONG, finding
 
 
 def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits: Limits) -> list[Path]:
@@ -85,7 +117,8 @@ def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits
             return False
 
     def child(part: list[Path]) -> Iterator[tuple[Any, str]]:
-        return run(lambda send: [send(fine(path)) for path in part], "", limits, repr)
+        describe = functools.partial(endings.describe, path="")
+        return run(lambda send: [send(fine(path)) for path in part], "", limits.here(), describe, len(part))
 
     while left := [part for part in left if part]:
         children = [child(part) for part in left]
@@ -108,7 +141,10 @@ def draw(exercise: Exercise, name: str, seed: int) -> list[Case]:
     """The cases of an exercise for a seed; every exercise has its own stream of random numbers."""
     import numpy as np  # here: a welcome should not wait for it
 
-    return list(exercise.cases(np.random.default_rng([seed, zlib.crc32(name.encode())])))
+    cases = list(exercise.cases(np.random.default_rng([seed, zlib.crc32(name.encode())])))
+    if not cases:
+        raise ValueError(f"{name} has no inputs to be tried on")
+    return cases
 
 
 def _answers(exercise, name: str, source: student.Source, cases, world: str, limits: Limits) -> Iterator[Any]:
@@ -125,9 +161,9 @@ def _answers(exercise, name: str, source: student.Source, cases, world: str, lim
         return endings.describe(error, path)
 
     if world == "virtual":
-        played = run(lambda send: [send(one(case)) for case in cases], path, limits, describe)
+        played = run(lambda send: [send(one(case)) for case in cases], path, limits, describe, len(cases))
     else:
-        played = _on_real_ranks(one, cases, describe)
+        played = real.play(path, name, cases, limits)
     with closing(played):
         yield from played
 
@@ -141,38 +177,35 @@ def _play(exercise: Exercise, name: str, path: str, case: Case, world: str, limi
     return play.play(path, name, case, world, limits.wall, network)
 
 
-def _on_real_ranks(one, cases, describe) -> Iterator[Any]:
-    """The same from this process: real ranks are processes of their own already."""
-    try:
-        for case in cases:
-            yield one(case), ""
-    except Exception as error:
-        yield Ending("raised", describe(error)), ""
-    else:
-        yield Ending("done"), ""
-
-
-def _judge(exercise: Exercise, case: Case | None, got: Any, path: Path) -> Finding | None:
-    """The first thing that is wrong with what came back for one case."""
+def _judge(exercise: Exercise, case: Case | None, got: Any, path: Path, world: str = "virtual") -> Finding | None:
+    """The first thing that is wrong with what came back for one case. Raises GraderFailed."""
     from .play import answer
 
     if isinstance(got, Ending):
-        return endings.explain(got, path.name, _own_hints(exercise, case), exercise.distributed)
+        return _explained(exercise, case, got, path)
+    if case is None:
+        return endings.TAMPERED
     try:
-        got = answer(got, case)
+        got = answer(got, case, exercise.distributed, world)
     except Exception:  # whatever a changed grader may send
         return endings.TAMPERED
-    findings = (check(case, got) for check in exercise.checks)
     try:
+        findings = (check(case, got) for check in exercise.checks)
         return next((finding for finding in findings if finding is not None), None)
+    except Exception as error:
+        raise GraderFailed from error
+
+
+def _explained(exercise: Exercise, case: Case | None, ending: Ending, path: Path) -> Finding:
+    """What a run that ended at this case has to say. Raises GraderFailed."""
+    try:
+        hints = _own_hints(exercise, case)
+        return endings.explain(ending, path.name, hints, exercise.distributed) or endings.TOO_EARLY
     except Exception as error:
         raise GraderFailed from error
 
 
 def _own_hints(exercise: Exercise, case: Case | None) -> dict[str, str]:
     """What this exercise says of runs that end without an answer, for the case at which one ended."""
-    try:
-        own = {sign: hint(case) if callable(hint) else hint for sign, hint in exercise.endings.items() if case}
-    except Exception as error:
-        raise GraderFailed from error
+    own = {sign: hint(case) if callable(hint) else hint for sign, hint in exercise.endings.items() if case}
     return {sign: hint for sign, hint in own.items() if hint}

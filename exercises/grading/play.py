@@ -6,6 +6,7 @@ Every rank loads the student's file for itself, as separate processes would, so 
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
 from collections import Counter
@@ -14,6 +15,10 @@ from typing import Any
 
 from .exercise import ALPHA, BETA, Answer, Case
 from .plain import decode, encode, overlap
+from .records import fits
+
+PLAYED = {"results": [Any], "arguments": [Any], "aliased": [bool]}  # the shape of what `play` and `play_alone` return
+ON_RANKS = {"calls": [{str: int}], "sent": [[(int, int)]]}  # and what `play` has in addition, beside "seconds"
 
 
 def warm_up(*packages: str) -> None:
@@ -36,7 +41,7 @@ def play(path: str, name: str, case: Case, world: str, timeout: float, network=N
     sent: list[list] = [[] for _ in range(case.ranks)]
     for event in run.timeline:
         if event.kind == "send" and event.peer != event.rank:
-            sent[event.rank].append((int(event.peer), int(event.nbytes)))
+            sent[event.rank].append([int(event.peer), int(event.nbytes)])
     seconds = float(run.seconds) if virtual else None
     return {**_columns(run.results), "calls": [dict(calls) for calls in run.calls], "sent": sent, "seconds": seconds}
 
@@ -59,14 +64,25 @@ def _columns(rows: list[tuple]) -> dict[str, list]:
     return dict(zip(("results", "arguments", "aliased"), map(list, zip(*rows))))
 
 
-def answer(played: dict[str, Any], case: Case) -> Answer:
-    """What `play` sent, as an Answer. Raises an exception of some kind if it is not what `play` sends."""
-    seconds = played.pop("seconds", None)
-    if any(len(entries) != case.ranks for entries in played.values()):
+def answer(played: Any, case: Case, distributed: bool, world: str) -> Answer:
+    """What `play` sent, as an Answer. Raises ValueError if it is not what `play` sends of this case."""
+    shape = PLAYED | (ON_RANKS | {"seconds": float if world == "virtual" else None} if distributed else {})
+    if not fits(played, shape):
+        raise ValueError("not an answer")
+    seconds = played.get("seconds")
+    if seconds is not None and not 0 <= seconds < math.inf:
+        raise ValueError("no time")
+    lists = [entries for entries in played.values() if isinstance(entries, list)]
+    if any(len(entries) != case.ranks for entries in lists):
         raise ValueError("not one entry a rank")
-    played |= {name: list(map(decode, played[name])) for name in ("results", "arguments")}
-    played["calls"] = [Counter(calls) for calls in played.get("calls", [])]
-    return Answer(**played, seconds=None if seconds is None else float(seconds))
+    sent = [[tuple(message) for message in messages] for messages in played.get("sent", [])]
+    if not all(0 <= to < case.ranks and nbytes >= 0 for messages in sent for to, nbytes in messages):
+        raise ValueError("messages to nobody")
+    arguments = list(map(decode, played["arguments"]))
+    if not all(isinstance(mine, tuple) for mine in arguments):
+        raise ValueError("no arguments")
+    calls = [Counter(calls) for calls in played.get("calls", [])]
+    return Answer(list(map(decode, played["results"])), arguments, played["aliased"], calls, sent, seconds)
 
 
 def load(path: str) -> ModuleType:

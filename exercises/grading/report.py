@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import student
-from .grade import SOLVED, TO_DO, WRONG, Verdict
+from .grade import SOLVED, TO_DO, UNGRADED, WRONG, Verdict
 
 WIDTH = 100
-MARKS = {SOLVED: ("✓", "+", "green"), WRONG: ("✗", "x", "red"), TO_DO: ("·", ".", "light")}
+MARKS = {
+    SOLVED: ("✓", "+", "green"),
+    WRONG: ("✗", "x", "red"),
+    TO_DO: ("·", ".", "light"),
+    UNGRADED: ("?", "?", "yellow"),
+}
 PRINTED_LINES = 12
 
 
@@ -81,10 +86,10 @@ class Report:
         there are exercises that this run did not grade.
         """
         verdicts = [verdict for _, verdict in self.verdicts]
-        wrong = [verdict for verdict in verdicts if verdict.state == WRONG]
+        wrong = [verdict for state in (WRONG, UNGRADED) for verdict in verdicts if verdict.state == state]
         if others:
             self._not_begun([verdict for verdict in verdicts if verdict.state == TO_DO])
-        elif not any(verdict.source.begun() or verdict.state == WRONG for verdict in verdicts):
+        elif not wrong and not any(verdict.source.begun() for verdict in verdicts):
             self._welcome(verdicts[0])
         for chapter, verdict in self.verdicts:
             if verdict.state == SOLVED and verdict.name in new:
@@ -121,14 +126,16 @@ class Report:
         )
 
     def _wrong(self, verdict: Verdict, hints: dict, seed: int) -> None:
-        self._heading(f"{verdict.name} is not right yet", self._place(verdict), red=True)
+        at_fault = verdict.state == WRONG
+        is_so = "is not right yet" if at_fault else UNGRADED
+        self._heading(f"{verdict.name} {is_so}", self._place(verdict), **{"red" if at_fault else "yellow": True})
         if verdict.case:
             where = "real MPI ranks: " if verdict.world == "mpi" else ""
             others = "1 other input was" if verdict.passed == 1 else f"{verdict.passed} other inputs were"
             before = f" ({others} fine)" * bool(verdict.passed)
             self.terminal.write_line(f"On {where}{verdict.case}{before}:")
         self.terminal.write_line(textwrap.indent(verdict.finding.seen, "  ") + "\n")
-        self._paragraph(f"Hint: {verdict.finding.hint}")
+        self._paragraph(f"{'Hint: ' * at_fault}{verdict.finding.hint}")
         self._printed(verdict.printed.rstrip().splitlines())
         command = f"pytest {self._here(self.folder)}/ -k {verdict.name}"
         if hints:
@@ -163,8 +170,10 @@ class Report:
                 self._paragraph(paragraph)
 
     def _also_wrong(self, verdicts: list[Verdict]) -> None:
-        if verdicts:
-            self._paragraph(f"Also not right yet: {', '.join(verdict.name for verdict in verdicts)}.")
+        for state in (WRONG, UNGRADED):
+            names = [verdict.name for verdict in verdicts if verdict.state == state]
+            if names:
+                self._paragraph(f"Also {state.replace('could', 'what could')}: {', '.join(names)}.")
 
     def _not_begun(self, verdicts: list[Verdict]) -> None:
         """What was chosen and is to do. Code below a `raise` may have been repaired already: nobody would know."""

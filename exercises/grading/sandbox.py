@@ -2,33 +2,38 @@
 
 The child has limits: seconds by the clock, seconds of computing, memory, and how much it prints. It looks at them 20
 times a second, in a signal handler that runs even while the main thread waits; when one is passed, it sends every
-rank's line and ends. If it can no longer look (stuck inside C code, say), a timer or the parent ends it, and
-faulthandler has written where it was. It may not start processes. Forking takes milliseconds because the
-parent has imported everything already; the parent never starts MPI and never lets torch start threads.
+rank's line and ends. If it can no longer look (stuck inside C code, say), a timer or its keeper (keeper.py) ends it,
+and faulthandler has written where it was.
+
+It has no file of ours open but the pipe for its records (records.py), and starting a process in one of Python's ways
+is refused. Other ways (ctypes, say) are not; the keeper ends what was started by them. Forking takes milliseconds
+because the parent has imported everything already; the parent never starts MPI and never lets torch start threads.
 """
 
 from __future__ import annotations
 
+import _posixsubprocess
 import faulthandler
-import marshal
+import functools
 import os
 import pdb
 import resource
-import select
 import signal
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from . import stacks
+from reference.perf.pace import SECONDS, calibrate, pace
+
+from . import records, stacks
+from .keeper import Kept
 
 LOOKS_PER_SECOND = 20
-GRACE = 2.0  # seconds between the child's own limit by the clock and the parent's
-CPU_GRACE = 0.5  # seconds of computing between the child's own limit and the timer that ends it
+MUTE = 97  # exit status of a child that came to its end, which its last record should have said
+KEPT = 1 << 20  # bytes that are read of what a child printed
 PROCESSES = "os.fork os.forkpty os.system os.exec os.posix_spawn os.kill os.killpg subprocess.Popen".split()
 
 
@@ -36,7 +41,8 @@ PROCESSES = "os.fork os.forkpty os.system os.exec os.posix_spawn os.kill os.kill
 class Limits:
     """What one grade may use: seconds by the clock, CPU seconds of all threads, more bytes of memory, bytes printed.
 
-    `each`: the CPU seconds are for each item that is sent, not for all of them together.
+    `each`: the CPU seconds are for each item that is sent, not for all of them together. A child that does not see to
+    its own limits is ended `grace` seconds by the clock or `cpu_grace` of computing later.
     """
 
     wall: float = 20.0
@@ -44,15 +50,23 @@ class Limits:
     memory: int = 1 << 30
     output: int = 1 << 20
     each: bool = False
+    grace: float = 2.0
+    cpu_grace: float = 0.5
+
+    def here(self) -> Limits:
+        """These limits for this machine as it is now: seconds by the clock and of computing, each at its own pace."""
+        clock = {name: getattr(self, name) * pace() for name in ("wall", "grace")}
+        return replace(self, **clock, **{name: getattr(self, name) * cpu_pace() for name in ("cpu", "cpu_grace")})
 
 
 @dataclass(frozen=True)
 class Ending:
     """How a child ended.
 
-    `kind`: "done"; "raised" (`value`: what describe() made of the exception); "wall", "cpu" or "memory" (`value`: the
-    limit and the line of every rank, if known); "signal" or "exit" (`value`: its number). `lines`: the student's lines
-    that were running, as far as faulthandler saw them.
+    `kind`: "done"; "raised" or "no mpi" (`value`: what describe() made of the exception); "wall", "cpu" or "memory"
+    (`value`: the limit and the line of every rank, if known); "signal" or "exit" (`value`: its number); "forged": what
+    it sent were no records; "unwatched": its keeper was ended. `lines`: the student's lines that were running, as far
+    as faulthandler saw them.
     """
 
     kind: str
@@ -68,89 +82,80 @@ class NoKeyboard(RuntimeError):
     """The code stopped for a debugger."""
 
 
+@functools.cache
+def cpu_pace() -> float:
+    """How many times as many CPU seconds things take here as on the machine that limits were made for.
+
+    What else runs makes a machine slower by the clock, but hardly more costly: if an endless loop had CPU seconds by
+    the pace of the clock, a busy machine would take minutes to end it.
+    """
+    return min(pace(), max(1.0, sorted(calibrate(time.process_time) for _ in range(5))[2] / SECONDS))
+
+
+class Printed:
+    """What a child prints into a file, piece by piece."""
+
+    def __init__(self, file: Any):
+        self.file, self.seen = file, 0
+
+    def next(self, end: int | None = None) -> str:
+        """What was printed since the last call, up to byte `end` of all."""
+        start, size = self.seen, os.fstat(self.file.fileno()).st_size
+        self.seen = size if end is None else min(max(start, end), size)
+        return _text(self.file, start, self.seen)
+
+
 def run(
-    work: Callable[[Callable], None], path: str, limits: Limits, describe: Callable[[BaseException], Any]
+    work: Callable[[Callable], None], path: str, limits: Limits, describe: Callable[[BaseException], Any], items: int
 ) -> Iterator[tuple[Any, str]]:
     """Call work(send) in a forked child; yield what it sends (plain data), each with what was printed meanwhile.
 
-    The last is an Ending. path: the file whose lines matter; describe: makes plain data of an exception. The child is
-    gone when the iterator is closed.
+    The last is an Ending. path: the file whose lines matter; describe: makes plain data of an exception; items: how
+    often work may call send. The child and all that it has started are gone when the iterator is closed.
     """
     with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as dump:
         out, into = os.pipe()
-        pid = _fork()
-        if pid == 0:
-            os.close(out)
-            _Child(path, limits, into, printed.fileno(), dump.fileno()).live(work, describe)
+        keep = into, printed.fileno(), dump.fileno()
+        child = _Child(path, limits, *keep)
+        kept = Kept(lambda: child.live(work, describe), keep, limits.wall + limits.grace, limits.grace)
         os.close(into)
-        kind, value, seen = "", None, 0
+        output, deadline, ending = Printed(printed), time.monotonic() + limits.wall + limits.grace, None
         try:
-            for kind, value, end in _receive(out, time.monotonic() + limits.wall + GRACE):
-                if kind == "item":
-                    yield value, _text(printed, seen, end)
-                    seen = end
-            if kind in ("", "item"):
-                kind, value = _reap(pid)
-                pid = 0
+            for record in records.receive(out, deadline + 3 * limits.grace, items):
+                if record.kind == "item":
+                    yield record.value, output.next(record.printed)
+                else:
+                    ending = told(record, limits)
+            if ending is None:  # it could not say, but its keeper can
+                kind, value = kept.how(deadline - time.monotonic() + kept.patience)
+                ending = Ending(kind, value, tuple(stacks.of_dump(_text(dump, 0, KEPT), path)))
+        except records.Forged:
+            ending = Ending("forged")
         finally:
             os.close(out)
-            if pid:
-                _end(pid)
-        lines = () if kind in ("done", "raised") else tuple(stacks.of_dump(_text(dump), path))
-        yield Ending(kind, value, lines), _text(printed, seen)
+            kept.end()
+        yield ending, output.next()
 
 
-def _fork() -> int:
-    sys.stdout.flush()
-    with warnings.catch_warnings():  # Python 3.12 warns if a library has started threads; ours hold no locks
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
+def as_a_child(printed: int) -> None:
+    """No keyboard, and output to a file."""
+    for target, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, printed), (2, printed)):
+        os.dup2(source, target)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = sys.stderr = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
 
 
-def _receive(pipe: int, deadline: float) -> Iterator[tuple[str, Any, int]]:
-    """Yield the (kind, value, bytes printed so far) that come through a pipe until it is closed, or the deadline."""
-    data = bytearray()
-    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        chunk = os.read(pipe, 1 << 16)
-        if not chunk:
-            return
-        data += chunk
-        while len(data) >= 8 and len(data) >= (end := 8 + int.from_bytes(data[:8])):
-            yield marshal.loads(data[8:end])
-            del data[:end]
+def told(record: records.Record, limits: Limits) -> Ending:
+    """How a child ended by its own last record."""
+    if record.kind not in ("cpu", "wall", "memory"):
+        return Ending(record.kind, record.value)
+    lines = {rank: tuple(line) for rank, line in record.value}
+    return Ending(record.kind, (getattr(limits, record.kind), lines))
 
 
-def _reap(pid: int) -> tuple[str, int]:
-    """How a child ended that did not say so itself; one that still hangs gets SIGABRT, so that its stacks are kept."""
-    patience = time.monotonic() + GRACE
-    for signum in (0, signal.SIGABRT, signal.SIGKILL):
-        os.kill(pid, signum)
-        while time.monotonic() < patience:
-            done, status = os.waitpid(pid, os.WNOHANG)
-            if done and os.WIFSIGNALED(status):
-                killer = os.WTERMSIG(status)
-                return {signal.SIGPROF: ("cpu", None), signal.SIGABRT: ("wall", None)}.get(killer, ("signal", killer))
-            if done:
-                return "exit", os.WEXITSTATUS(status)
-            time.sleep(0.01)
-        patience = time.monotonic() + GRACE
-    return "wall", None
-
-
-def _end(pid: int) -> None:
-    """End a child and what it may have started."""
-    for kill in (os.killpg, os.kill):
-        try:
-            kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    os.waitpid(pid, 0)
-
-
-def _text(file, start: int = 0, end: int | None = None) -> str:
+def _text(file: Any, start: int, end: int) -> str:
     """Part of a file that the child writes; read without moving the position that both share."""
-    size = (os.fstat(file.fileno()).st_size if end is None else end) - start
-    return os.pread(file.fileno(), size, start).decode(errors="replace")
+    return os.pread(file.fileno(), min(end - start, KEPT), start).decode(errors="replace")
 
 
 class _Child:
@@ -158,10 +163,9 @@ class _Child:
 
     def __init__(self, path: str, limits: Limits, pipe: int, printed: int, dump: int):
         self.path, self.limits, self.pipe, self.printed, self.dump = path, limits, pipe, printed, dump
-        self.start, self.start_rss = time.monotonic(), _peak_rss()
-        self.start_cpu = time.process_time()
 
     def live(self, work, describe) -> None:
+        """Prepare, work, say how it ended."""
         try:
             self._prepare()
             work(self._item)
@@ -169,32 +173,31 @@ class _Child:
         except BaseException as error:  # whatever it is, the parent explains it
             self._send("raised", describe(error))
         finally:
-            os._exit(0)
+            os._exit(MUTE)
 
     def _item(self, item: Any) -> None:
         """What work calls as `send`."""
         self._send("item", item)
         if self.limits.each:
             self.start_cpu = time.process_time()
-            signal.setitimer(signal.ITIMER_PROF, self.limits.cpu + CPU_GRACE)
+            signal.setitimer(signal.ITIMER_PROF, self.limits.cpu + self.limits.cpu_grace)
 
     def _prepare(self) -> None:
-        """Own session, no keyboard, output to a file, limits, and a look at them every now and then."""
-        os.setsid()
-        for target, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, self.printed), (2, self.printed)):
-            os.dup2(source, target)
-        sys.stdin = os.fdopen(0, closefd=False)
-        sys.stdout = sys.stderr = os.fdopen(1, "w", buffering=1, errors="backslashreplace", closefd=False)
+        """Limits, and a look at them every now and then."""
+        self.start, self.start_rss = time.monotonic(), _peak_rss()
+        self.start_cpu = time.process_time()
+        as_a_child(self.printed)
         sys.breakpointhook = pdb.set_trace = _refuse_debugger
         faulthandler.enable(self.dump)
         faulthandler.register(signal.SIGPROF, self.dump, chain=True)
-        signal.setitimer(signal.ITIMER_PROF, self.limits.cpu + CPU_GRACE)
+        signal.setitimer(signal.ITIMER_PROF, self.limits.cpu + self.limits.cpu_grace)
         _limit(resource.RLIMIT_CORE, 0)
         _limit(resource.RLIMIT_FSIZE, self.limits.output)
         if sys.platform == "linux":  # elsewhere the kernel does not hold this limit, and only _look does
             _limit(resource.RLIMIT_DATA, _data_size() + self.limits.memory)
         signal.signal(signal.SIGALRM, self._look)
         signal.setitimer(signal.ITIMER_REAL, 1 / LOOKS_PER_SECOND, 1 / LOOKS_PER_SECOND)
+        _posixsubprocess.fork_exec = _refuse_fork_exec  # no audit event tells of it; multiprocessing calls it
         sys.addaudithook(_refuse_processes)
 
     def _look(self, *_) -> None:
@@ -205,16 +208,14 @@ class _Child:
         }
         kind = max(used, key=used.get)
         if used[kind] > 1:
-            self._send(kind, (getattr(self.limits, kind), stacks.of_threads(self.path)))
+            self._send(kind, list(stacks.of_threads(self.path).items()))
             os._exit(0)
 
     def _send(self, kind: str, value: Any) -> None:
         """Write one record; a look in the middle of it would mix two."""
-        data = marshal.dumps((kind, value, os.fstat(self.printed).st_size))
+        data = records.pack(kind, value, os.fstat(self.printed).st_size)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
-        rest = memoryview(len(data).to_bytes(8) + data)
-        while rest:
-            rest = rest[os.write(self.pipe, rest) :]
+        records.write(self.pipe, data)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
 
@@ -239,6 +240,10 @@ def _peak_rss() -> int:
 
 def _refuse_debugger(*_, **__) -> None:
     raise NoKeyboard("a debugger waits for a keyboard")
+
+
+def _refuse_fork_exec(*_, **__) -> None:
+    raise NewProcess("multiprocessing")
 
 
 def _refuse_processes(event: str, _) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 TO_DO, BEGUN, MISSING = "to do", "begun", "missing"
 ANSWERS = ("reference", "exercises")  # packages that hold answers ...
 OPEN = ("reference.mpi",)  # ... except these
+LONGEST = 1 << 20  # bytes of a file
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,11 @@ def read(path: Path) -> Source:
     """Read a file that may not exist or not be Python; `trouble` tells."""
     nothing = ast.Module(body=[], type_ignores=[])
     try:
-        return Source(path, ast.parse(path.read_bytes(), str(path)))
+        with path.open("rb") as file:
+            text = file.read(LONGEST + 1)
+        if len(text) > LONGEST:
+            raise ValueError(f"it has more than {LONGEST:,} bytes, and no answers need as many")
+        return Source(path, ast.parse(text, str(path)))
     except SyntaxError as error:
         return Source(path, nothing, (error.lineno or 1, (error.text or "").strip(), error.msg))
     except (OSError, ValueError, RecursionError, MemoryError) as error:

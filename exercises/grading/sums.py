@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .exercise import Answer, Case, Check, Finding
+from .values import unlike
 
 EPSILON = np.finfo(np.float64).eps
 FLOAT32_ERROR = 2**30  # in units of what float64 allows: float32 has 29 bits less
@@ -82,6 +83,9 @@ def sum_over_ranks(
         pieces = [blocks(arguments[0], case) for arguments in case.arguments]
         for rank, result in enumerate(answer.results):
             group = list(members(case, rank))
+            like = case.arguments[rank][0] if whole else pieces[rank][rank]
+            if finding := unlike(rank, result, like.shape, like.dtype):
+                return finding
             for block, got in enumerate(blocks(result, case)) if whole else [(rank, result)]:
                 terms = np.stack([pieces[k][block] for k in group])
                 error, bound = np.abs(got - terms.sum(axis=0)), case.ranks * EPSILON * np.abs(terms).sum(axis=0)

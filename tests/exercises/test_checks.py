@@ -54,13 +54,13 @@ def test_copies_are_told_by_whose_they_are(results, seen, hint):
 
 def test_a_copy_in_another_place_is_told_by_its_number():
     case = Case("", tuple((np.arange(4.0).reshape(2, 2) + 10 * rank,) for rank in range(2)))
-    right = [np.array([[0, 1], [10, 11]]), np.array([[2, 3], [12, 13]])]
+    right = [np.array([[0.0, 1], [10, 11]]), np.array([[2.0, 3], [12, 13]])]
     assert ROWS(case, answer(case, right)) is None
     found = ROWS(case, answer(case, [right[0], right[0]]))
     assert found == ("rank 1 has row 0 of rank 0 where row 1 of rank 0 belongs.", "another's")
-    found = ROWS(case, answer(case, [right[0], np.array([[12, 13]] * 2)]))
+    found = ROWS(case, answer(case, [right[0], np.array([[12.0, 13]] * 2)]))
     assert found == ("rank 1 has row 1 of rank 1 where row 1 of rank 0 belongs.", "twice the same")
-    found = ROWS(case, answer(case, [np.array([[9, 9], [10, 11]]), right[1]]))
+    found = ROWS(case, answer(case, [np.array([[9.0, 9], [10, 11]]), right[1]]))
     assert found.hint == copies.OWN
 
 

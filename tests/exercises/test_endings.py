@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exercises.grading import Case, Distributed, Exercise, Finding, stacks
-from exercises.grading.grade import SOLVED, WRONG, GraderFailed, accepted, grade
+from exercises.grading.grade import SOLVED, UNGRADED, WRONG, GraderFailed, accepted, grade
 from exercises.grading.sandbox import Limits
 
 LIMITS = Limits(wall=20, cpu=0.5, memory=1 << 28)
@@ -140,7 +140,7 @@ def test_a_mistake_of_the_grader_is_told_kindly_and_never_passes(tmp_path, broke
     checks, endings = ([breaks], {}) if broken == "check" else ([], {"ValueError": breaks})
     exercise = Distributed(lambda rng: [TWO_RANKS], checks, [], endings)
     verdict = graded(tmp_path, "return x" if checks else "raise ValueError", exercise)
-    assert verdict.state == WRONG and verdict.grader_failed
+    assert verdict.state == UNGRADED and verdict.grader_failed
     assert verdict.finding.seen.startswith(
         "the grader itself failed: ZeroDivisionError: division by zero (test_endings"
     )
