@@ -1,10 +1,13 @@
 """The data: what is in it, that training and test parts are apart, and that nobody can change another's copy."""
 
+import gzip
+from types import SimpleNamespace
+
 import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from reference.models import IGNORED, digits, text
+from reference.models import IGNORED, data, digits, text
 from reference.models.data import NOVEL
 
 
@@ -44,3 +47,28 @@ def test_what_one_caller_writes_no_other_sees(make):
     assert torch.equal(first.x, untouched.x)  # x and y of a text do not share memory
     first.x[:] = 7
     assert torch.equal(make().x, untouched.x) and torch.equal(make().y, untouched.y)
+
+
+def damaged_digits(folder, content):
+    """What is told where scikit-learn's digits are this; None: there is no scikit-learn."""
+    file = folder / "datasets" / "data" / "digits.csv.gz"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content or b"")
+    return None if content is None else SimpleNamespace(origin=str(folder / "__init__.py"))
+
+
+@pytest.mark.parametrize(
+    "content, error, says",
+    [
+        (None, ModuleNotFoundError, "scikit-learn, which is missing: pip install"),
+        (gzip.compress(b"1,2,3\n" * 500)[:-9], ValueError, "is damaged"),
+        (gzip.compress(b"1,2,3\n" * 5), ValueError, r"has \(5, 3\) numbers, and not \(1797, 65\)"),
+        (b"no gzip", OSError, "gzip"),
+    ],
+    ids=["missing", "cut short", "of another size", "another file"],
+)
+def test_digits_that_are_missing_or_damaged_are_told(monkeypatch, tmp_path, content, error, says):
+    found = damaged_digits(tmp_path, content)
+    monkeypatch.setattr("reference.models.data.find_spec", lambda name: found)
+    with pytest.raises(error, match=says):
+        data._digits.__wrapped__()
