@@ -88,10 +88,10 @@ def filled(case, answer):
             "nbytes is another list after the call.",
             "The caller still needs nbytes as it was: .reverse(), .pop() and .sort() change the list itself.",
         )
-    if got == want:
-        return None
     if not isinstance(got, list) or not all(isinstance(bucket, list) for bucket in got):
         return Finding(f"it returned {got!r}.", "Return a list of lists: for each bucket the numbers of its tensors.")
+    if got == want:
+        return None
     seen, tensors = f"it returned {got}.", [tensor for bucket in got for tensor in bucket]
     missing = sorted(set(range(len(nbytes))) - set(tensors))
     if [] in got:
@@ -572,6 +572,12 @@ def two_arrays(case, answer):
             return Finding(
                 f"rank {rank} returned arrays of shapes {shapes[0]} and {shapes[1]}; both should have ({k},).",
                 "One mean and one variance for each column: x.sum(axis=0) adds up each column.",
+            )
+        kinds = [np.asarray(array).dtype for array in got]
+        if kinds != [np.float64] * 2:
+            return Finding(
+                f"rank {rank} returned numbers of {kinds[0]} and {kinds[1]}; both should be float64, as x is.",
+                "Somewhere an array is made with another element type than x has: look at np.empty, np.zeros, astype.",
             )
     return None
 
