@@ -19,7 +19,7 @@ VARIABLE = "EVERY_RANK_PACE"  # set by whoever knows better, and for the process
 
 
 def calibrate(clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds that a fixed piece of Python takes: integers, a list and a dictionary, about as programs here use them."""
+    """Seconds that a fixed piece of Python takes: integers, a list and a dictionary, as programs here use them."""
     start, table = clock(), {}
     for i in range(100_000):
         table[i % 1000] = table.get(i % 997, 0) + i * i % 7
