@@ -41,6 +41,7 @@ from .models import CNN, GPT, MLP, Config, Data, accuracy, batch, digits, loss_s
 from .perf.measure import Spread, spread
 from .pipeline import draw, trainer
 from .pipeline.catalogue import SCHEDULES, make, named, stages
+from .pipeline.messages import check_tags
 from .pipeline.schedule import Schedule
 from .pipeline.simulate import Times
 
@@ -154,7 +155,7 @@ def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Bu
             return None, partial(MODELS[options.model][0], options.layers or 2)
         S = stages(name, p, v)
         cli.check_range(f"the stages of {p} ranks", S, 1, MOST_LAYERS, "each has a layer; take fewer --chunks")
-        trainer.check_tags(S, m)
+        check_tags(S, m)
         build = partial(MODELS[options.model][0], options.layers or max(2, S))
         schedule = make(name, p, m, v)
         trainer.check(ranks, schedule, build(0))

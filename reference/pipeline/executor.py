@@ -28,6 +28,7 @@ from ..models import Data, cross_entropy_sum
 from ..models.loss import targets
 from .boundaries import Boundaries
 from .mail import Mail
+from .messages import check_tags
 from .passes import Latest, Loss, Passes
 from .schedule import Action, Schedule
 from .shared import Shared
@@ -233,11 +234,7 @@ def _check(comm, schedule: Schedule, recompute: Collection[int], ahead: int) -> 
             f"receives are posted ahead >= 0 actions early, and recompute names stages of 0 ... {schedule.stages - 1}; "
             f"got {ahead=}, recompute={sorted(recompute)}"
         )
-    if (tags := 2 * schedule.stages * schedule.micro_batches) > mpi.TAG_LIMIT:
-        raise ValueError(
-            f"{schedule.stages} stages and {schedule.micro_batches} micro-batches need {tags} tags, and MPI promises "
-            f"{mpi.TAG_LIMIT}: take fewer micro-batches a step"
-        )
+    check_tags(schedule.stages, schedule.micro_batches)
 
 
 def _one_step(schedule: Schedule) -> None:

@@ -12,7 +12,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .. import mpi
 from .schedule import Action, Schedule, needs
+
+
+def check_tags(S: int, m: int) -> None:
+    """Raise ValueError if the messages of S stages and m micro-batches are more than MPI has tags.
+
+    It needs no schedule, which takes long to make if there are as many.
+    """
+    if 2 * S * m > mpi.TAG_LIMIT:
+        raise ValueError(
+            f"{S:,} stages and {m:,} micro-batches need {2 * S * m:,} tags, one for each message of a step, and MPI "
+            f"promises {mpi.TAG_LIMIT:,}: at most {mpi.TAG_LIMIT // (2 * S):,} micro-batches with as many stages"
+        )
 
 
 class Message(NamedTuple):

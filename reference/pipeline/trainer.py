@@ -27,6 +27,7 @@ from ..models import Data, batch
 from ..models.loss import targets
 from ..perf.roofline import Device
 from .executor import Optimizers, Pipeline
+from .messages import check_tags
 from .partition import partition
 from .profile import profile
 from .schedule import Schedule
@@ -132,18 +133,6 @@ def check_ranks(ranks: int, p: int) -> None:
         raise ValueError(
             f"a pipeline of {p} ranks, and {ranks} are running: start {f'{fewer} or ' if fewer else ''}{more}, so that "
             f"each is in a pipeline"
-        )
-
-
-def check_tags(S: int, m: int) -> None:
-    """Raise ValueError if the messages of S stages and m micro-batches are more than MPI has tags.
-
-    It needs no schedule, which takes long to make if there are as many.
-    """
-    if 2 * S * m > mpi.TAG_LIMIT:
-        raise ValueError(
-            f"{S:,} stages and {m:,} micro-batches need {2 * S * m:,} tags, one for each message of a step, and MPI "
-            f"promises {mpi.TAG_LIMIT:,}: at most {mpi.TAG_LIMIT // (2 * S):,} micro-batches with as many stages"
         )
 
 
