@@ -12,11 +12,10 @@ from . import spelling
 from .collective import PLANS, Activity, Agent
 from .completion import Completion
 from .context import CollectiveCall, Context
-from .engine import Engine
+from .engine import Engine, Rank
 from .errors import CollectiveMismatch
 from .objects import COLLECTIVES
 from .point_to_point import PointToPoint
-from .rank import Rank
 from .requests import VirtualRequest
 from .windows import SharedWindow, VirtualWindow
 

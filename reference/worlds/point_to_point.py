@@ -16,10 +16,9 @@ from . import spelling
 from .buffers import NOTHING, Buffer, read
 from .completion import Completion, Request
 from .context import Context
-from .engine import Engine
+from .engine import Engine, Rank
 from .errors import LaunchError
 from .objects import pack, unpack
-from .rank import Rank
 from .requests import VirtualRequest
 
 _PACKAGE = Path(__file__).parents[1]

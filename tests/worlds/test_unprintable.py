@@ -185,16 +185,6 @@ def test_a_time_out_whose_report_fails_is_reported(monkeypatch):
         launch(program, 2, timeout=0.2)
 
 
-def test_an_operation_that_leaves_the_program_ends_the_launch():
-    """It is called between ranks, when the message has come."""
-
-    def leave(a, b):
-        raise SystemExit
-
-    with pytest.raises(LaunchError, match="SystemExit"):
-        launch(lambda comm: comm.iallreduce(1, leave) if hasattr(comm, "iallreduce") else comm.allreduce(1, leave), 2)
-
-
 def test_a_deadlock_in_a_call_whose_argument_cannot_be_shown():
     class Root(int):
         def __repr__(self):
