@@ -5,10 +5,14 @@ inputs to try, and a list of checks. The rest is here, a module a job:
 
     student.py      what the student's file says, read without running it: to do, begun, or not Python
     sandbox.py      a forked child with limits on time, memory and output, which sends back what it found
+    keeper.py       a process between grader and child, which ends all that the child has started
+    records.py      what comes from a child, each record checked: none is believed
     play.py         runs the function on one case, on the virtual cluster or on real ranks
+    real.py         the process that owns the job of real ranks, for --mpi
     plain.py        results as plain data, so that nothing of the student's is ever unpickled by the grader
     grade.py        one exercise from file to verdict
     checks.py       ready-made checks; each finding says what was seen and hints at the mistake
+    values.py       those of what is returned: NaN, infinity, other shapes and types are findings
     sums.py         the check of a sum over ranks, which tells from a wrong one whose parts are in it
     copies.py       the check of results that are other ranks' data, which tells whose piece stands where
     choices.py      the checks of answers that choose statements or names
@@ -24,8 +28,24 @@ docstrings say why, solutions/chNN_topic.py and chNN_topic_again.py; and in misc
 answers that people give, each with `EARNS`, words of the hint that it must get. `pytest tests/exercises` then grades
 the grader.
 
-All this keeps honest work honest. It is no wall: code that is out to deceive shares a process with the virtual cluster
-that counts its messages. `--mpi` and a reader find that out.
+What is protected, also from code that is out to deceive:
+
+- The verdict is the grader's. It comes from checks in another process than the student's code. Solved means that every
+  input was answered and every answer was judged.
+- No code of the student's runs in the grader's process. What comes back is read as JSON, with a limit on its length.
+  With --mpi, a process of its own unpickles what real ranks return.
+- Whatever comes back, the grading goes on; a class has its rows on disk one by one.
+- On Linux, processes that the code has started end with the grade. Python's own ways to start one are refused (those
+  that raise an audit event, and multiprocessing); others, such as ctypes, are only cleaned up.
+
+What is not:
+
+- Where an answer comes from. Code can look up the solution on this disk, or send right answers without computing them
+  and claim fewer messages and bytes than it has used, because it shares a process with the virtual cluster that counts
+  them. A reader finds that out.
+- You. The code runs as the user who grades, so code that means to can end the grader (through ctypes, say), change
+  files, and leave processes behind after it has ended their keeper. Grade in a container what you would not run.
+- Time on real ranks. They have no limits on memory, and other processes may be started there; these end with the grading.
 """
 
 from .exercise import Answer, Case, Distributed, Exercise, Finding

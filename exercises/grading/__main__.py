@@ -24,7 +24,7 @@ from pathlib import Path
 
 from . import records, student
 from .exercise import Exercise
-from .grade import SOLVED, TO_DO, WRONG, grade, readable
+from .grade import LONGEST, SOLVED, TO_DO, UNGRADED, WRONG, grade, readable
 from .keeper import Kept
 from .play import warm_up
 from .sandbox import Limits
@@ -105,39 +105,42 @@ def unwritable(table: Path, files: Sequence[Path]) -> str:
 def graded(exercises: Mapping[str, Exercise], path: Path, seed: int) -> tuple[str, list[str]]:
     """A note on a file, and the state of each exercise in it; FAILED where the grader failed, or was ended.
 
-    They are graded in a process of their own, which sends the note and one state after the other.
+    They are graded in a process of their own, which sends the note and one (state, why the grader failed) after the
+    other; a reason is printed.
     """
     out, into = os.pipe()
-    limits, found = Limits().here(), []
+    limits, told = Limits().here(), []
     kept = Kept(lambda: _send(exercises, path, seed, into), [into])
     os.close(into)
     seconds = len(exercises) * (limits.wall + 10 * limits.grace)
     try:
         for record in records.receive(out, time.monotonic() + seconds, 1 + len(exercises)):
-            found.append(record.value if record.value in NOTES or record.value in MARKS else FAILED)
-    except (records.Forged, TypeError):  # TypeError: a value that cannot be looked up
+            told.append(record.value if records.fits(record.value, (str, str)) else [FAILED, "it was tampered with"])
+    except records.Forged:
         pass
     finally:
         os.close(out)
         kept.end()
-    note, *known = found or [""]
-    return note, known + [FAILED] * (len(exercises) - len(known))
+    told += [[FAILED, "it was ended"]] * (1 + len(exercises) - len(told))
+    (note, _), *each = told
+    for name, (_, why) in zip(exercises, each):
+        if why:
+            print(f"{readable(str(path))}, {name}: the grader failed: {readable(why)}", file=sys.stderr, flush=True)
+    return note if note in NOTES else "", [state if state in MARKS else FAILED for state, _ in each]
 
 
 def _send(exercises: Mapping[str, Exercise], path: Path, seed: int, pipe: int) -> None:
     source = student.read(path)
     missing = all(source.state(name) == student.MISSING for name in exercises)
     note = UNREAD if source.trouble else EMPTY if missing else ""
-    records.write(pipe, records.pack("item", note, 0))
+    records.write(pipe, records.pack("item", [note, ""], 0))
     for name, exercise in exercises.items():
         try:
             verdict = grade(exercise, name, path, seed)
-            state, why = verdict.state, verdict.finding and verdict.finding.seen
+            state, why = verdict.state, verdict.finding.seen if verdict.state == UNGRADED else ""
         except Exception as error:
             state, why = FAILED, f"{type(error).__name__}: {error}"
-        if state not in MARKS or state == FAILED:
-            print(f"{readable(str(path))}, {name}: {readable(why)}", file=sys.stderr, flush=True)
-        records.write(pipe, records.pack("item", state, 0))
+        records.write(pipe, records.pack("item", [state, why[:LONGEST]], 0))
 
 
 @contextmanager

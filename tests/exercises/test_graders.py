@@ -21,7 +21,7 @@ from .equivalent import EQUIVALENT
 
 FOLDER = Path(__file__).parents[2] / "exercises"
 SEED = 20_260_101
-QUICK = Limits(cpu=0.3, wall=60, each=True)  # some mutants loop for ever
+QUICK = Limits(cpu=0.3, wall=60, each=True)  # some mutants loop for ever; the others need 0.02 s
 PATIENT = Limits(cpu=1.5, wall=60, each=True)  # misconceptions end, as a rule; on a busy machine late
 
 

@@ -134,6 +134,11 @@ def test_arguments_that_were_emptied_or_reshaped_are_not_kept():
     assert kept([np.zeros(2), np.array([1, math.nan])]) is not None
 
 
+def test_infinity_is_no_number_even_where_it_is_expected():
+    check = checks.number(lambda x: math.inf, [], "no")
+    assert check(ALONE, Answer([math.inf], [(4.0,)], [False])) is not None
+
+
 def test_a_time_of_nan_is_late():
     check = checks.no_later_than(lambda case: 1.0, "", "")
     assert check(RANKS, Answer([], [], [], seconds=math.nan)) is not None

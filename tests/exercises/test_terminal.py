@@ -103,6 +103,56 @@ def test_what_was_chosen_and_is_not_begun_is_told_where_to_begin(course):
     assert "it is to do" in " ".join(text.split())
 
 
+def test_several_processes_show_what_one_shows(course):
+    """pytest -n 2: of pytest-xdist."""
+    answer(course, f"{WRONG}/whole_array_every_step.py")
+    chosen = ["exercises/", "-k", "ring_reduce_scatter or ring_time", "--seed", "5"]
+    (status, one), (statuses, two) = pytest_says(course, *chosen), pytest_says(course, *chosen, "-n", "2", "--hints")
+    assert status == statuses == 1
+    assert "·✗  0 of 2" in one and "·✗  0 of 2" in two
+    assert seen(one) == seen(two) and "step 1 of 3" in two
+    assert "INTERNALERROR" not in two and "Traceback" not in two
+    _, text = pytest_says(course, "exercises/", "-n", "1", "-k", "ring_tme")
+    assert "Is one of these meant? ring_time" in text
+
+
+LOOKS = """
+import sys
+
+import pytest
+
+
+class Look:
+    @pytest.hookimpl(tryfirst=True)  # hypothesis has a summary of its own, for which it imports itself
+    def pytest_terminal_summary(self):
+        heavy = {"torch", "hypothesis", "reference.worlds", "mpi4py", "ch01_collectives", "exercises.ch01_collectives"}
+        print("imported:", sorted(heavy & set(sys.modules)))
+
+
+pytest.main(["exercises/", "-k", "ring_time", "-p", "no:cacheprovider"], plugins=[Look()])
+"""
+
+
+def test_collecting_imports_nothing_heavy(course):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+    done = subprocess.run([sys.executable, "-c", LOOKS], cwd=course, env=environment, capture_output=True, text=True)
+    assert "imported: []\n" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_seed_that_is_none_is_told_in_one_line(course):
+    status, text = pytest_says(course, "exercises/", "--seed", "-1")
+    assert (status, text) == (4, "ERROR: --seed is a whole number from 0 on, not -1\n\n")
+
+
+def test_what_a_terminal_would_obey_is_shown_and_not_obeyed(course):
+    with open(course / "exercises" / STUDENT, "a") as file:
+        file.write(
+            "\n\ndef ring_time(P, n, alpha, beta):\n    print('\\x1b[2J')\n    raise ValueError('\\x1b]0;\\x07')\n"
+        )
+    _, text = pytest_says(course, "exercises/", "-k", "ring_time")
+    assert "\x1b" not in text and "| \\x1b[2J" in text and "ValueError: \\x1b]0;" in text
+
+
 def test_a_misspelt_exercise_is_asked_for(course):
     _, text = pytest_says(course, "exercises/", "-k", "ring_tme")
     assert "No exercise's name contains 'ring_tme'. Is one of these meant? ring_time" in text
