@@ -28,24 +28,24 @@ docstrings say why, solutions/chNN_topic.py and chNN_topic_again.py; and in misc
 answers that people give, each with `EARNS`, words of the hint that it must get. `pytest tests/exercises` then grades
 the grader.
 
-What is protected, also from code that is out to deceive:
+What holds, whatever a student's code returns, raises, prints, changes in memory or writes into its pipe:
 
-- The verdict is the grader's. It comes from checks in another process than the student's code. Solved means that every
-  input was answered and every answer was judged.
+- The verdict comes from checks in another process. Solved means that every input was answered and every answer judged.
 - No code of the student's runs in the grader's process. What comes back is read as JSON, with a limit on its length.
   With --mpi, a process of its own unpickles what real ranks return.
-- Whatever comes back, the grading goes on; a class has its rows on disk one by one.
-- On Linux, processes that the code has started end with the grade. Python's own ways to start one are refused (those
-  that raise an audit event, and multiprocessing); others, such as ctypes, are only cleaned up.
+- The grading goes on, and a class has its rows on disk one by one.
+- On Linux, processes that the code has started end with the grade (those of real ranks, with the session). Python's own
+  ways to start one are refused: those that raise an audit event, and multiprocessing. Others are only cleaned up.
 
-What is not:
+What does not hold:
 
 - Where an answer comes from. Code can look up the solution on this disk, or send right answers without computing them
   and claim fewer messages and bytes than it has used, because it shares a process with the virtual cluster that counts
   them. A reader finds that out.
-- You. The code runs as the user who grades, so code that means to can end the grader (through ctypes, say), change
-  files, and leave processes behind after it has ended their keeper. Grade in a container what you would not run.
-- Time on real ranks. They have no limits on memory, and other processes may be started there; these end with the grading.
+- Against code that means harm. It runs as the user who grades, so by the system's own means (ctypes, /proc, ptrace) it
+  can end the grader and the keeper, leave processes behind, and change files, the grader's memory, and grades. Grade in
+  a container what you would not run; it protects the machine, and not the grades that are made inside.
+- Limits on real ranks: there are none on memory, and there they may start processes.
 """
 
 from .exercise import Answer, Case, Distributed, Exercise, Finding

@@ -5,9 +5,10 @@
 A line a file: + solved, x not right, . not begun, ? the grader failed, in the order of the exercises; then points. An
 exercise is worth the points of its level. The seed fixes the inputs: choose one that no student knows, and note it.
 
-Each file is graded in a process of its own, so none can end the grading of the others; what is graded is in the CSV
-file at once. Exit status: 0; 1 if a file could not be read or the grader failed; 2 if what was asked for is not
-possible. Code that was handed in runs as you, and may change your files: grade in a container what you would not run.
+Each file is graded in a process of its own, so crashes and junk do not end the grading of the others; what is graded
+is in the CSV file at once. Exit status: 0; 1 if a file could not be read or the grader failed; 2 if what was asked for
+is not possible. Code that was handed in runs as you, and can do what you can: grade in a container what you would not
+run yourself.
 """
 
 from __future__ import annotations
