@@ -75,7 +75,7 @@ def test_every_schedule_gives_the_serial_gradients_and_loss(name):
         results = run(schedule, mlp, micro_batches(DIGITS, m)).results
         found = gathered(results)
         assert found.keys() == expected.keys()
-        assert max((found[n] - expected[n]).abs().max() for n in found) < bound < 1e-9
+        assert bound < 1e-9 and all((found[n] - expected[n]).abs().max() < bound for n in found)
         assert all(result.losses == pytest.approx([loss], rel=1e-12) for result in results)
         assert [result.peak for result in results] == activations(schedule)
 
