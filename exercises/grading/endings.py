@@ -246,7 +246,9 @@ def _exit(ending: Ending, file: str) -> Finding:
 def _no_mpi(ending: Ending, file: str) -> Finding:
     """Real ranks that did not start, or did not say hello: not the student's doing."""
     said = [line for line in ending.value["details"].splitlines() if line.strip()][-FEW:]
-    seen = "\n".join([f"{NO_MPI}: {ending.value['text']}", *(f"  {line.strip()}" for line in said)])
+    seen = "\n".join(
+        [f"{NO_MPI}: {ending.value['text'].removeprefix('no real ranks: ')}", *(f"  {line.strip()}" for line in said)]
+    )
     return Finding(
         seen,
         "Your code is not at fault: it has passed on the virtual cluster; without --mpi it is graded there only. To "

@@ -140,7 +140,7 @@ class Report:
         command = f"pytest {self._here(self.folder)}/ -k {verdict.name}"
         if hints:
             self._ladder(verdict, hints)
-        else:
+        elif at_fault:
             self.terminal.write_line(f"More hints:       {command} --hints")
         if verdict.case:
             self.terminal.write_line(f"The same inputs:  {command} --seed {seed}")
@@ -170,10 +170,10 @@ class Report:
                 self._paragraph(paragraph)
 
     def _also_wrong(self, verdicts: list[Verdict]) -> None:
-        for state in (WRONG, UNGRADED):
+        for state, text in ((WRONG, "Also not right yet"), (UNGRADED, "These could not be graded, either")):
             names = [verdict.name for verdict in verdicts if verdict.state == state]
             if names:
-                self._paragraph(f"Also {state.replace('could', 'what could')}: {', '.join(names)}.")
+                self._paragraph(f"{text}: {', '.join(names)}.")
 
     def _not_begun(self, verdicts: list[Verdict]) -> None:
         """What was chosen and is to do. Code below a `raise` may have been repaired already: nobody would know."""

@@ -27,8 +27,12 @@ def arrays(
     shape: Callable[[Case, int], tuple[int, ...]],
     dtype: type = np.float64,
     hint: Callable[[Case, Answer, int], str] | None = None,
+    finite: bool = True,
 ) -> Check:
-    """Every rank returns an array of this shape and dtype; hint(case, answer, rank) is for a wrong shape."""
+    """Every rank returns an array of this shape and dtype, all of whose elements are finite.
+
+    hint(case, answer, rank) is for a wrong shape; finite=False leaves NaN and infinity to a later check that says more.
+    """
 
     def check(case: Case, answer: Answer) -> Finding | None:
         for rank, got in enumerate(answer.results):
@@ -53,7 +57,7 @@ def arrays(
                     f"rank {rank} returned an array of shape {got.shape}; it should have shape {want}.",
                     hint(case, answer, rank) if hint else SHAPE,
                 )
-            if finding := _not_finite(got, f"what rank {rank} returned"):
+            if finite and (finding := _not_finite(got, f"what rank {rank} returned")):
                 return finding
         return None
 

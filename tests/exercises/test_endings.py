@@ -74,7 +74,7 @@ def test_each_ending_has_its_explanation(tmp_path, what):
 
 
 def test_one_that_waits_is_ended_by_the_clock(tmp_path):
-    verdict = graded(tmp_path, "time.sleep(99)", limits=Limits(wall=0.5))
+    verdict = graded(tmp_path, "time.sleep(99)", limits=Limits(wall=1))
     assert "line 5: time.sleep(99)" in verdict.finding.seen
     assert "It waits" in verdict.finding.hint
 

@@ -151,8 +151,8 @@ def test_a_grader_that_dies_takes_all_with_it(tmp_path):
     mark = tmp_path / "pids"
     grader = os.fork()
     if grader == 0:
-        body = f"open({str(mark)!r}, 'a').write(f'{{os.getpid()}} {{os.getppid()}} ')\ntime.sleep(60)"
-        graded(tmp_path, body)
+        body = f"open({str(mark)!r}, 'a').write(f'{{os.getpid()}} {{os.getppid()}} ')\ntime.sleep(999)"
+        graded(tmp_path, body, limits=Limits(wall=1000))
         os._exit(0)
     while not mark.exists() or len(mark.read_text().split()) < 2:
         time.sleep(0.01)

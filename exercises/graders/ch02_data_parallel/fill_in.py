@@ -61,6 +61,7 @@ average_gradients = Distributed(
         checks.arrays(
             lambda case, rank: case.arguments[rank][0].shape,
             hint=lambda case, answer, rank: "As many elements as the gradient had: the count is no part of it.",
+            finite=False,
         ),
         checks.kept("gradient"),
         checks.own_memory("gradient"),
