@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import _posixsubprocess
 import faulthandler
-import functools
 import os
 import pdb
 import resource
@@ -26,7 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reference.perf.pace import SECONDS, calibrate, pace
+from reference.perf.pace import cpu_pace, pace
 
 from . import records, stacks
 from .keeper import Kept
@@ -80,16 +79,6 @@ class NewProcess(RuntimeError):
 
 class NoKeyboard(RuntimeError):
     """The code stopped for a debugger."""
-
-
-@functools.cache
-def cpu_pace() -> float:
-    """How many times as many CPU seconds things take here as on the machine that limits were made for.
-
-    What else runs makes a machine slower by the clock, but hardly more costly: if an endless loop had CPU seconds by
-    the pace of the clock, a busy machine would take minutes to end it.
-    """
-    return min(pace(), max(1.0, sorted(calibrate(time.process_time) for _ in range(5))[2] / SECONDS))
 
 
 class Printed:

@@ -35,7 +35,21 @@ def pace() -> float:
     """
     if given := os.environ.get(VARIABLE):
         return _checked(given)
-    return min(MOST, max(1.0, sorted(calibrate() for _ in range(5))[2] / SECONDS))
+    return min(MOST, max(1.0, _median(time.perf_counter) / SECONDS))
+
+
+@functools.cache
+def cpu_pace() -> float:
+    """How many times as many CPU seconds things take here: 1 to pace().
+
+    What else runs makes a machine slower by the clock, and hardly more costly: if the limit of an endless loop in CPU
+    seconds followed the clock, a busy machine would take minutes to end it.
+    """
+    return min(pace(), max(1.0, _median(time.process_time) / SECONDS))
+
+
+def _median(clock: Callable[[], float]) -> float:
+    return sorted(calibrate(clock) for _ in range(5))[2]
 
 
 def _checked(given: str) -> float:

@@ -1,26 +1,29 @@
 """The pace of the machine: a slow one makes limits longer, a fast one leaves them, and nothing makes them endless."""
 
 import itertools
+import time
 
 import pytest
 
 from reference.perf import pace as module
-from reference.perf.pace import MOST, SECONDS, VARIABLE, calibrate, pace
+from reference.perf.pace import MOST, SECONDS, VARIABLE, calibrate, cpu_pace, pace
 
 
 @pytest.fixture(autouse=True)
 def afresh(monkeypatch):
     """No value from the environment, none from before, and none that stays."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    pace.cache_clear()
+    for each in (pace, cpu_pace):
+        each.cache_clear()
     yield
-    pace.cache_clear()
+    for each in (pace, cpu_pace):
+        each.cache_clear()
 
 
 def takes(monkeypatch, *seconds):
     """Lets calibrate() take these seconds, in turn."""
     turns = itertools.cycle(seconds)
-    monkeypatch.setattr(module, "calibrate", lambda: next(turns))
+    monkeypatch.setattr(module, "calibrate", lambda *_: next(turns))
 
 
 @pytest.mark.parametrize("slower, expected", [(0.1, 1.0), (1.0, 1.0), (3.0, 3.0), (1000.0, MOST), (1e-9, 1.0)])
@@ -39,6 +42,13 @@ def test_it_is_measured_once(monkeypatch):
     first = pace()
     takes(monkeypatch, 5 * SECONDS)
     assert pace() == first
+
+
+@pytest.mark.parametrize("wall, cpu, expected", [(6, 1, 1), (6, 2, 2), (2, 3, 2), (1, 0.5, 1)])
+def test_what_else_runs_costs_time_and_hardly_any_computing(monkeypatch, wall, cpu, expected):
+    slower = {time.perf_counter: wall, time.process_time: cpu}
+    monkeypatch.setattr(module, "calibrate", lambda clock: slower[clock] * SECONDS)
+    assert cpu_pace() == pytest.approx(expected)
 
 
 def test_calibrating_takes_the_time_on_the_clock():
