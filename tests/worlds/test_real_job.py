@@ -338,6 +338,7 @@ def test_a_launch_on_real_ranks_may_take_for_ever():
 
 
 def test_interrupting_the_parent_ends_the_job():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with Ctrl-C ignored
     the_job = running_job()
     pids = list(the_job.pids)
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
