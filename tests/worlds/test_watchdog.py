@@ -13,10 +13,11 @@ from reference.perf.pace import pace
 from reference.worlds import TimedOut, launch, watchdog
 
 PROGRAM = r"""
-import re, sys, time
+import re, signal, sys, time
 import numpy as np
 from reference.worlds import launch, watchdog
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with Ctrl-C ignored
 watchdog.PATIENCE_SECONDS = {patience}
 ONE_BY_ONE = {one_by_one}
 if not ONE_BY_ONE:
