@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -189,7 +190,7 @@ def test_shared_memory_has_no_name_once_the_program_runs(tmp_path, ranks):
 
 @pytest.mark.mpi
 def test_a_reader_who_has_seen_enough_ends_the_program_quietly():
-    command = f"{sys.executable} -m reference.ring_allreduce --size 4 8 16 --repeat 2 | head -1"
+    command = f"{shlex.quote(sys.executable)} -m reference.ring_allreduce --size 4 8 16 --repeat 2 | head -1"
     environment = os.environ | {"PYTHONPATH": str(programs.HERE)}
     done = subprocess.run(
         command, shell=True, capture_output=True, text=True, timeout=60 * pace(), env=environment, cwd=programs.HERE

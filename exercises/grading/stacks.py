@@ -38,10 +38,11 @@ def of_threads(path: str) -> dict[int, Line]:
 def of_dump(text: str, path: str) -> list[Line]:
     """The lines of `path` in faulthandler's report: the innermost of every thread, that of the crash first."""
     threads = re.split(r"^(?=Current thread|Thread)", text, flags=re.MULTILINE)
-    return [lines[0] for lines in (of_text(thread, path) for thread in threads) if lines]
+    dumped = path.encode("ascii", "backslashreplace").decode()  # as faulthandler writes other letters than those
+    return [lines[0] for lines in (of_text(thread, path, dumped) for thread in threads) if lines]
 
 
-def of_text(text: str, path: str) -> list[Line]:
-    """The lines of `path` that a printed stack names, in its order."""
-    found = [match for match in _DUMP.finditer(text) if match["file"] == path]
+def of_text(text: str, path: str, spelled: str = "") -> list[Line]:
+    """The lines of `path` that a printed stack names, in its order; `spelled`: how it writes the path, if otherwise."""
+    found = [match for match in _DUMP.finditer(text) if match["file"] == (spelled or path)]
     return [(n := int(match["line"]), match["function"], linecache.getline(path, n).strip()) for match in found]

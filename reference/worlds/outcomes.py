@@ -14,6 +14,7 @@ from .errors import RankFailed, RankStatus
 from .run import Run
 from .spelling import location, ranks_text, told
 
+ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 Frame = tuple[str, int, str]  # file, line, function
 MACHINERY = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "mpi.py"))
 LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "purelib", "platlib")}) + (
@@ -73,7 +74,13 @@ def program_frames(frames: list[Frame]) -> list[Frame]:
 
 def dumped_frames(thread: str) -> list[Frame]:
     """The frames of one thread in what faulthandler wrote, outermost first."""
-    return [(f, int(n), name) for f, n, name in re.findall(r'File "(.*)", line (\d+) in (.*)', thread)][::-1]
+    frames = re.findall(r'File "(.*)", line (\d+) in (.*)', thread)
+    return [(_spelled(file), int(line), _spelled(name)) for file, line, name in reversed(frames)]
+
+
+def _spelled(dumped: str) -> str:
+    """A name as it is: faulthandler writes letters beyond ASCII by their numbers, as in z\\xe4hlt."""
+    return ESCAPED.sub(lambda found: chr(int(found[found.lastindex], 16)), dumped)
 
 
 def read_dump(text: str) -> list[Frame]:

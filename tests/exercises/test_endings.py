@@ -64,6 +64,14 @@ def graded(tmp_path, body, exercise=None, limits=LIMITS, world="virtual"):
     return grade(exercise, "answer", path, seed=0, limits=limits, world=world)
 
 
+@pytest.mark.parametrize("what", ["endless loop", "endless loop in C"])
+def test_lines_are_found_in_a_folder_with_other_letters(tmp_path, what):
+    folder = tmp_path / "zählt ł 😀"
+    folder.mkdir()
+    body, seen, _ = BODIES[what]
+    assert seen in graded(folder, body).finding.seen
+
+
 @pytest.mark.parametrize("what", BODIES)
 def test_each_ending_has_its_explanation(tmp_path, what):
     body, seen, hint = BODIES[what]
