@@ -1,6 +1,7 @@
 """Run the tests as other machines would: other processors, threads, cores, a busy machine, another folder or Python.
 
-    python .ci/machines.py                           the machines of MACHINES (`make test-machines`): two hours
+    python .ci/machines.py                           each once, several at a time (`make test-machines`): an hour or two
+    python .ci/machines.py --each                    each alone, as every night: five hours
     python .ci/machines.py "no AVX" busy             these (`make test-machines ON="busy"`)
     python .ci/machines.py ATEN_CPU_CAPABILITY=avx2  one setting alone, as one likes
     python .ci/machines.py --only notebooks unlike   notebooks, on the machine that is least like this one
@@ -14,6 +15,7 @@ cores where there are two, vector units that it lacks) is named and passed over.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import platform
 import shutil
@@ -90,6 +92,27 @@ SINGLE = {  # one library at a time, for those who look for the cause
 }
 
 
+TOGETHER = {  # what differs in several ways at once passes in each of them; what fails is then looked for with --each
+    "an old laptop": ("no AVX", "1 core", "1 thread"),
+    "a busy desktop": ("Haswell", "2 cores", "2 threads", "busy"),
+    "a server": ("Skylake", "4 cores", "4 threads", "another folder"),
+    **{f"Python 3.{minor}": ("another order", f"Python 3.{minor}") for minor in (12, 13, 14)},
+}
+
+
+def together(names: tuple[str, ...]) -> Machine:
+    """One machine that differs in all of these ways, as far as this one can play them."""
+    parts = [MACHINES[name] for name in names if not lacking(MACHINES[name])]
+    return Machine(
+        settings={key: value for part in parts for key, value in part.settings.items()},
+        cores=min((part.cores for part in parts if part.cores), default=0),
+        busy=max((part.busy for part in parts), default=0),
+        clone=any(part.clone for part in parts),
+        python=next((part.python for part in parts if part.python), ""),
+    )
+
+
+@functools.cache
 def said(code: str) -> set[str]:
     """The words that a line of Python prints."""
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
@@ -170,13 +193,25 @@ def unlike() -> str:
 
 def chosen(names: list[str]) -> dict[str, Machine]:
     """The machines of these names; NAME=VALUE is any setting. Ends the program if a name is unknown."""
-    known = MACHINES | SINGLE | {"unlike": MACHINES[unlike()]}
+    known = {name: together(ways) for name, ways in TOGETHER.items()} | MACHINES | SINGLE
+    known["unlike"] = MACHINES[unlike()]
     found = {}
-    for name in names or MACHINES:
+    for name in names:
         setting, equals, value = name.partition("=")
         if name not in known and not equals:
             sys.exit(f"there is no machine {name!r}; there are: {', '.join(known)}, or NAME=VALUE")
         found[name] = known.get(name) or Machine({setting: value})
+    return found
+
+
+def all_at_once() -> dict[str, Machine]:
+    """The machines of TOGETHER, named with all that is different on them, and what cannot be played."""
+    found = {}
+    for name, ways in TOGETHER.items():
+        why = [f"without {way}: {lacking(MACHINES[way])}" for way in ways if lacking(MACHINES[way])]
+        newer = [way for way in ways if way.startswith("Python")]
+        if not any(lacking(MACHINES[way]) for way in newer):
+            found[f"{name} ({', '.join(ways)}{'; ' * bool(why)}{', '.join(why)})"] = together(ways)
     return found
 
 
@@ -186,13 +221,14 @@ def main() -> int:
     parser.add_argument("machines", nargs="*", metavar="MACHINE", help="names (see --list), or NAME=VALUE")
     parser.add_argument("--only", choices=("unit", "graders", "notebooks"), help="one part of the tests")
     parser.add_argument("--chapter", help="only what belongs to this chapter")
+    parser.add_argument("--each", action="store_true", help="each machine alone")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     asked = parser.parse_args()
-    machines = chosen(asked.machines)
     if asked.list:
         for name, machine in (MACHINES | SINGLE).items():
             print(f"{name:32} {lacking(machine) or 'can be played here'}")
         return 0
+    machines = chosen(asked.machines) or (MACHINES if asked.each else all_at_once())
     arguments = ["--only", asked.only] if asked.only else ["--no-lint"]
     arguments += [asked.chapter] if asked.chapter else []
     results = {}

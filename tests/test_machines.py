@@ -68,8 +68,19 @@ def test_what_cannot_be_played_is_named(machines):
     assert machines.lacking(machines.Machine(python="python3.99")) == "no python3.99 here"
     if hasattr(os, "sched_getaffinity"):
         assert machines.lacking(machines.Machine(cores=10_000)).startswith("10000 cores wanted")
-    with pytest.raises(SystemExit, match="there is no machine 'abacus'; there are: no AVX, "):
+    with pytest.raises(SystemExit, match="there is no machine 'abacus'; there are: an old laptop, "):
         machines.chosen(["abacus"])
+
+
+def test_together_every_machine_is_played(machines):
+    """But for Python 3.11, which is what the tests run on mostly, and what this machine cannot play."""
+    ways = {way for several in machines.TOGETHER.values() for way in several}
+    assert ways == set(machines.MACHINES) - {"Python 3.11"}
+    laptop = machines.together(("1 thread", "another order", "busy", "another folder"))
+    assert laptop.settings["OMP_NUM_THREADS"] == "1" and "another_order" in laptop.settings["PYTHONPATH"]
+    assert (laptop.busy, laptop.clone, laptop.cores, laptop.python) == (2, True, 0, "")
+    played = machines.all_at_once()
+    assert any(name.startswith("an old laptop") for name in played)
 
 
 def test_a_single_setting_is_a_machine(machines):
