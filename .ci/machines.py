@@ -114,8 +114,9 @@ def together(names: tuple[str, ...]) -> Machine:
 
 @functools.cache
 def said(code: str) -> set[str]:
-    """The words that a line of Python prints."""
-    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
+    """The words that a line of Python prints on this machine as it is, whatever it plays."""
+    plain = {name: value for name, value in os.environ.items() if name != NUMPY}
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=plain).stdout.split())
 
 
 def lacking(machine: Machine) -> str:

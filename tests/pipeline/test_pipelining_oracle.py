@@ -8,6 +8,7 @@ from reference.pipeline.executor import Pipeline
 from reference.pipeline.schedule import Schedule, flushed, parse
 from reference.pipeline.simulate import activations, simulate
 from reference.pipeline.stages import cut
+from reference.verify import compare
 from reference.worlds import launch
 
 from ..oracles import RANKS
@@ -66,13 +67,22 @@ def one_step(comm, schedules):
 
 
 def test_losses_and_gradients_are_torchs(oracles, world):
-    """The same bits, in the same order: also in one that only torch has."""
+    """In the same order, also in one that only torch has: the same bits where a backward pass is in one part.
+
+    Where it is in two, gradients of weights are other products, which some processors round otherwise (those without
+    AVX): equal but for that.
+    """
     names = SCHEDULES if world == "virtual" else ["1F1B", "ZB-V"]
     schedules = [torchs(oracles, name) for name in names]
+    split = {each.name for each in schedules if any(action.kind == "W" for order in each for action in order)}
+    assert "ZB-V" in split and "1F1B" not in split
     for found, expected in zip(launch(one_step, RANKS, schedules, world=world).results, oracles["pipelining"]):
         for name, (_, gradients) in found.items():
-            assert gradients.keys() == expected[name]["gradients"].keys()
-            assert all(torch.equal(g, expected[name]["gradients"][weight]) for weight, g in gradients.items()), name
+            theirs = expected[name]["gradients"]
+            assert gradients.keys() == theirs.keys()
+            within, floor = (1e-5, max(g.abs().max().item() for g in theirs.values())) if name in split else (0.0, 0.0)
+            same = compare([gradients[w] for w in theirs], list(theirs.values()), within, floor)
+            assert same, f"{name}: {same.why}"
     losses = [sum(rank[name]["loss"] for rank in oracles["pipelining"]) for name in names]
     assert losses == pytest.approx([found[name][0] for name in names], rel=1e-6)
 
