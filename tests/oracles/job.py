@@ -29,7 +29,8 @@ def run_all(folder: str) -> dict[str, list[Any]]:
     """Run the job; of each oracle the list of what the ranks returned. Raises RuntimeError with what went wrong."""
     import torch
 
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])  # .ci/machines.py may use it
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     command = [sys.executable, "-m", "tests.oracles.job", folder]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode:
