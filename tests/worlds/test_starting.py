@@ -91,7 +91,12 @@ def test_a_process_that_is_killed_while_it_starts(which, small_job, monkeypatch)
     if which == "the rank":
         assert "was killed by SIGKILL while MPI started" in said, said
         assert "memory runs out" in said
-    assert f"process {killed[0]}, one of 2 ranks, was" in said or "ended with status 9" in said, said
+    noticed_first = (  # by chance: when one is killed, mpirun ends the others, and then itself
+        f"process {killed[0]}, one of 2 ranks, was",
+        "one of 2 ranks, ended without a word while MPI started",
+        "ended with status 9",
+    )
+    assert any(words in said for words in noticed_first), said
     assert "pip install" not in said
     monkeypatch.undo()
     assert launch(lambda comm: comm.rank, 2, world="mpi").results == [0, 1]
