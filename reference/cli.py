@@ -25,13 +25,18 @@ def answer_interrupts(name: str, clean: Callable[[], None] = lambda: None) -> No
     """From now on Ctrl-C ends the program: with one line from all ranks together, and no traceback."""
 
     def end(*_) -> None:
-        if next((os.environ[key] for key in RANK if key in os.environ), "0") == "0":
+        if _speaks():
             os.write(2, f"{name}: interrupted\n".encode())
         clean()
         os._exit(128 + signal.SIGINT)  # at once and without MPI's own farewell: the others were interrupted too
 
     with suppress(ValueError):  # only the main thread may
         signal.signal(signal.SIGINT, end)
+
+
+def _speaks() -> bool:
+    """Whether this process is the one that speaks for all, by what its launcher says: MPI may not have started."""
+    return next((os.environ[key] for key in RANK if key in os.environ), "0") == "0"
 
 
 def _started_as() -> str | None:
@@ -45,7 +50,13 @@ if _started_as():
 
 import psutil  # noqa: E402
 
-from . import mpi  # noqa: E402
+try:
+    from . import mpi
+except (ImportError, RuntimeError) as error:  # as mpi4py says that there is no library, or not the one that it needs
+    if not _started_as():
+        raise
+    said = f"{_started_as()}: MPI cannot be loaded ({': '.join(str(error).splitlines())}); README.md says how to set up"
+    sys.exit(said if _speaks() else 1)
 
 RANK_BYTES = 100 * 10**6  # that a rank takes with Python, NumPy and MPI; with torch three times as much
 LARGEST = 2**63 - 1  # what torch and NumPy count with

@@ -137,6 +137,29 @@ def test_what_one_rank_cannot_read_ends_all(error):
     launch(program, 3)
 
 
+def test_an_mpi_that_cannot_start_is_one_line(monkeypatch, capsys):
+    def world():
+        raise RuntimeError("no network card")
+
+    monkeypatch.setattr("reference.cli.mpi.world", world)
+    monkeypatch.setattr("reference.cli.answer_interrupts", lambda *_, **__: None)  # pytest answers them itself
+    assert cli.main(pytest.fail, parser(), []) == 1
+    assert capsys.readouterr().err == "program: RuntimeError: no network card\n"
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("program", ["reference.train", "reference.ring_allreduce"])
+def test_an_mpi_library_that_is_not_there_is_one_line_of_the_first_rank(monkeypatch, program, rank):
+    monkeypatch.setenv("MPI4PY_LIBMPI", "/nowhere/libmpi.so")
+    monkeypatch.setenv("PMI_RANK", str(rank))
+    done = programs.run(program, 0)
+    assert done.returncode == 1 and done.stdout == ""
+    if rank == 0:
+        assert done.stderr.startswith(f"python -m {program}: MPI cannot be loaded (") and done.stderr.count("\n") == 1
+    else:
+        assert done.stderr == ""
+
+
 # ------------------------------------------------------------------------------------------------ as typed
 
 

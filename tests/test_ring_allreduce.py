@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from reference import cli
 from reference import ring_allreduce as program_of_ranks
 from reference.collectives import cost
 from reference.worlds import launch
@@ -123,41 +122,3 @@ def test_a_rank_that_fails_takes_the_others_with_it(tmp_path):
     )
     done = programs.run([sys.executable, str(planted)], 3)
     assert done.returncode != 0 and "rank 1: RuntimeError: planted" in done.stderr
-
-
-def told(*arguments):
-    """What two virtual ranks are told."""
-
-    def program(comm):
-        with pytest.raises(cli.BadInput) as caught:
-            program_of_ranks.run(comm, cli.parse(comm, program_of_ranks.parser(), list(arguments)))
-        return str(caught.value)
-
-    (line,) = set(launch(program, 2).results)
-    return line
-
-
-@pytest.mark.parametrize(
-    "arguments, says",
-    [
-        (["--size", "-4"], "-4"),
-        (["--size", "6"], "multiple of 4"),
-        (["--size", "4", "0"], "--size 0 is not a multiple of 4, the bytes of one float32, above 0"),
-        (["--size", "1000TB"], "1000TB"),
-        (["--size", "1e309"], "not a whole number"),
-        (["--size", "1e300"], "--size must be below 2^63, got a number of 301 digits"),
-        (["--repeat", "0"], "--repeat must be from 1 to 1,000,000, got 0"),
-        (["--repeat", "1000000000"], "--repeat must be from 1 to 1,000,000, got 1,000,000,000"),
-        (["--algorithm", "torus", "--group", "3"], "must divide 2: 1, 2, got 3"),
-        (["--algorithm", "torus"], "wants --group, which must divide 2: 1, 2"),
-        (["--algorithm", "double tree", "--segments", "0"], "--segments must be from 1 to 256, got 0"),
-        (["--algorithm", "double tree", "--segments", "100000"], "1 to 256, got 100,000: more messages take longer"),
-        (["--algorithm", "double tree", "--segments", "9", "--size", "4", "32"], "1 to 8, got 9: the largest array"),
-        (["--segments", "4"], "--segments 4 is for binary tree, double tree, and not for 'ring'"),
-        (["--group", "2"], "--group 2 is for hierarchical, leader, torus, x then y, and not for 'ring'"),
-        (["--algorithm", "auto", "--group", "2"], "and not for 'auto'"),
-        (["--algorithm", "torus", "--group", "2", "--segments", "2"], "--segments 2 is for binary tree"),
-    ],
-)
-def test_what_makes_no_sense_is_told_before_anything_is_measured(arguments, says):
-    assert says in told(*arguments)

@@ -75,36 +75,6 @@ def test_bad_input_is_told_once(ranks, arguments, says):
     assert done.returncode == 2 and says in done.stderr and done.stderr.count("python -m reference.train:") == 1
 
 
-@pytest.mark.parametrize(
-    "arguments, says",
-    [
-        (["--rate", "nan"], "--rate must be from 1.2e-38 to 3.4e+38, as float32 is, got nan"),
-        (["--rate", "1e39"], "as float32 is, got 1e+39"),
-        (["--rate", "1e-50"], "as float32 is, got 1e-50"),
-        (["--seed", "-1"], "--seed must be at least 0, got -1"),
-        (["--steps", "9" * 30], "--steps must be below 2^63, got a number of 30 digits"),
-        (["--layers", "1000000"], "--layers must be from 1 to 128, got 1,000,000: the largest language models"),
-        (["--layers", "3", "--model", "cnn"], "--layers 3 is for the mlp and the gpt"),
-        (["--stages", "1", "--chunks", "2000"], "the stages of 1 ranks must be from 1 to 128, got 2,000"),
-        (["--stages", "1", "--chunks", "10", "--micro-batches", "2000"], "need 40,000 tags, one for each message"),
-        (["--stages", "1", "--schedule", "2F2B"], "there is no schedule '2F2B'; choose from naive, GPipe, 1F1B"),
-        (["--stages", "1", "--micro-batches", "0"], "--micro-batches must be at least 1"),
-        (["--stages", "1", "--chunks", "4", "--layers", "2"], "4 stages and a model of 3 layers"),
-        (["--stages", "1", "--chunks", "2", "--schedule", "GPipe"], "GPipe has 1 stage"),
-        (["--stages", "1", "--compress", "bf16"], "--compress is for data parallelism alone: leave out --stages"),
-        (["--stages", "1", "--bucket", "1MiB", "--order", "ready"], "--bucket and --order are for data parallelism"),
-        (["--timeline", "x"], "--timeline is for pipelines: say with --stages"),
-        (["--schedule", "DualPipe"], "--schedule is for pipelines: say with --stages how many ranks make one"),
-    ],
-)
-def test_what_makes_no_sense_is_bad_input(arguments, says):
-    with pytest.raises(cli.BadInput) as told:
-        options = program.parser().parse_args(arguments)
-        program.check(options)
-        program.chosen(1, options)
-    assert says in str(told.value)
-
-
 def virtually(ranks, *arguments):
     """The exit status of every rank of a virtual cluster."""
 
@@ -112,23 +82,6 @@ def virtually(ranks, *arguments):
         return program.run(comm, cli.parse(comm, program.parser(), list(arguments)))
 
     return launch(on_each, ranks).results
-
-
-@pytest.mark.parametrize(
-    "arguments, says",
-    [
-        (["--batch", "1438"], "--batch must be from 1 to 1,437, got 1,438: the data has no more samples"),
-        (["--micro-batches", "33"], "must be from 1 to 32, got 33: the share of a rank of --batch 64 is 32 samples"),
-        (["--stages", "2", "--micro-batches", "65"], "from 1 to 64, got 65: the share of a pipeline of --batch 64"),
-        (["--stages", "1000000"], "a pipeline of 1000000 ranks, and 2 are running"),
-        (["--steps", "9" * 18], "GiB for --steps 999,999,999,999,999,999, of which each leaves 100 bytes, and "),
-        (["--stages", "2", "--timeline", ""], "--timeline '' cannot be written"),
-    ],
-)
-def test_what_would_take_for_ever_is_told_before_it_begins(arguments, says):
-    with pytest.raises(RankFailed, match="BadInput") as told:
-        virtually(2, *arguments)
-    assert says in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -138,11 +138,25 @@ def _usable(nodes: Mapping[int, Sequence[int]], usable: set[int]) -> dict[int, l
     return {node: [cpu for cpu in cpus if cpu in usable] for node, cpus in nodes.items()}
 
 
+def _count(text: str) -> int:
+    """ "8" -> 8. Raises ArgumentTypeError for what is no number of ranks."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of ranks: 1 or more")
+    return int(text)
+
+
+def parser(exit_on_error: bool = True) -> argparse.ArgumentParser:
+    """The command line."""
+    p = argparse.ArgumentParser(
+        "python -m reference.perf.affinity", description=main.__doc__, exit_on_error=exit_on_error
+    )
+    p.add_argument("ranks", type=_count, nargs="?", default=2, help="how many ranks on this machine (default: 2)")
+    return p
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the nodes of this machine, and how ranks would be bound to them."""
-    parser = argparse.ArgumentParser("python -m reference.perf.affinity", description=main.__doc__)
-    parser.add_argument("ranks", type=int, nargs="?", default=2, help="how many ranks on this machine (default: 2)")
-    ranks = parser.parse_args(argv).ranks
+    ranks = parser().parse_args(argv).ranks
     nodes = numa_nodes()
     near = _usable(nodes, set(allowed_cpus()))
     for (node, cpus), row in zip(nodes.items(), numa_distance().tolist()):

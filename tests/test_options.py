@@ -1,0 +1,178 @@
+"""Every option of every program refuses a bad value with one line that names it, and a new option must show that.
+
+The programs are found by their call of `add_argument`, their options by asking their parsers: only what is refused
+stands in a table. A number must be refused as a number: that "x" is none, argparse knows by itself.
+"""
+
+import argparse
+import ast
+import importlib
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from reference import cli
+from reference.worlds import RankFailed, launch
+
+PACKAGE = Path(__file__).parents[1] / "reference"
+RANKS = 2  # virtual ones, with which programs are started here
+REFUSED = {  # program: (arguments, words of the refusal)
+    "reference.perf.affinity": [
+        (["0"], "argument ranks: '0' is no number of ranks: 1 or more"),
+        (["-3"], "argument ranks: '-3' is no number of ranks: 1 or more"),
+    ],
+    "reference.ring_allreduce": [
+        (["--size", "-4"], "argument --size: '-4' is not a size"),
+        (["--size", "6"], "--size 6 is not a multiple of 4"),
+        (["--size", "4", "0"], "--size 0 is not a multiple of 4, the bytes of one float32, above 0"),
+        (["--size", "1000TB"], "1000TB"),
+        (["--size", "1e309"], "not a whole number"),
+        (["--size", "1e300"], "--size must be below 2^63, got a number of 301 digits"),
+        (["--dtype", "float23"], "argument --dtype: invalid choice: 'float23'"),
+        (["--repeat", "0"], "--repeat must be from 1 to 1,000,000, got 0"),
+        (["--repeat", "1000000000"], "--repeat must be from 1 to 1,000,000, got 1,000,000,000"),
+        (["--algorithm", "rang"], "argument --algorithm: invalid choice: 'rang'"),
+        (["--algorithm", "torus", "--group", "3"], "wants --group, which must divide 2: 1, 2, got 3"),
+        (["--algorithm", "torus"], "wants --group, which must divide 2: 1, 2"),
+        (["--algorithm", "double tree", "--segments", "0"], "--segments must be from 1 to 256, got 0"),
+        (["--algorithm", "double tree", "--segments", "100000"], "1 to 256, got 100,000: more messages take longer"),
+        (["--algorithm", "double tree", "--segments", "9", "--size", "4", "32"], "1 to 8, got 9: the largest array"),
+        (["--segments", "4"], "--segments 4 is for binary tree, double tree, and not for 'ring'"),
+        (["--group", "2"], "--group 2 is for hierarchical, leader, torus, x then y, and not for 'ring'"),
+        (["--algorithm", "auto", "--group", "2"], "and not for 'auto'"),
+        (["--algorithm", "torus", "--group", "2", "--segments", "2"], "--segments 2 is for binary tree"),
+    ],
+    "reference.train": [
+        (["--model", "x"], "argument --model: invalid choice: 'x'"),
+        (["--optimizer", "x"], "argument --optimizer: invalid choice: 'x'"),
+        (["--order", "x"], "argument --order: invalid choice: 'x'"),
+        (["--compress", "x"], "argument --compress: invalid choice: 'x'"),
+        (["--rate", "nan"], "--rate must be from 1.2e-38 to 3.4e+38, as float32 is, got nan"),
+        (["--rate", "1e39"], "as float32 is, got 1e+39"),
+        (["--rate", "1e-50"], "as float32 is, got 1e-50"),
+        (["--seed", "-1"], "--seed must be at least 0, got -1"),
+        (["--steps", "0"], "--steps must be at least 1, got 0"),
+        (["--steps", "9" * 30], "--steps must be below 2^63, got a number of 30 digits"),
+        (["--steps", "9" * 18], "GiB for --steps 999,999,999,999,999,999, of which each leaves 100 bytes, and "),
+        (["--batch", "0"], "--batch must be at least 1, got 0"),
+        (["--batch", "1438"], "--batch must be from 1 to 1,437, got 1,438: the data has no more samples"),
+        (["--bucket", "0"], "--bucket must be at least 1, got 0"),
+        (["--layers", "1000000"], "--layers must be from 1 to 128, got 1,000,000: the largest language models"),
+        (["--layers", "3", "--model", "cnn"], "--layers 3 is for the mlp and the gpt"),
+        (["--micro-batches", "33"], "must be from 1 to 32, got 33: the share of a rank of --batch 64 is 32 samples"),
+        (["--stages", "0"], "--stages must be at least 1, got 0"),
+        (["--stages", "1000000"], "a pipeline of 1000000 ranks, and 2 are running"),
+        (["--stages", "1", "--chunks", "2000"], "the stages of 1 ranks must be from 1 to 128, got 2,000"),
+        (["--stages", "1", "--chunks", "0"], "--chunks must be at least 1, got 0"),
+        (["--stages", "1", "--chunks", "60", "--batch", "1437", "--micro-batches", "700"], "need 84,000 tags, one"),
+        (["--stages", "1", "--schedule", "2F2B"], "there is no schedule '2F2B'; choose from naive, GPipe, 1F1B"),
+        (["--stages", "1", "--micro-batches", "0"], "--micro-batches must be at least 1"),
+        (["--stages", "2", "--micro-batches", "65"], "from 1 to 64, got 65: the share of a pipeline of --batch 64"),
+        (["--stages", "1", "--chunks", "4", "--layers", "2"], "4 stages and a model of 3 layers"),
+        (["--stages", "1", "--chunks", "2", "--schedule", "GPipe"], "GPipe has 1 stage"),
+        (["--stages", "1", "--compress", "bf16"], "--compress is for data parallelism alone: leave out --stages"),
+        (["--stages", "1", "--bucket", "1MiB", "--order", "ready"], "--bucket and --order are for data parallelism"),
+        (["--timeline", "x"], "--timeline is for pipelines: say with --stages"),
+        (["--stages", "2", "--timeline", ""], "--timeline '' cannot be written"),
+        (["--schedule", "DualPipe"], "--schedule is for pipelines: say with --stages how many ranks make one"),
+    ],
+}
+CASES = [(program, arguments, says) for program, refused in REFUSED.items() for arguments, says in refused]
+
+
+def programs(package=PACKAGE):
+    """The dotted names of all modules that have options: of those that call add_argument."""
+    for path in sorted(package.rglob("*.py")):
+        calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        if any(isinstance(called, ast.Attribute) and called.attr == "add_argument" for called in calls):
+            yield ".".join(path.relative_to(package.parent).with_suffix("").parts)
+
+
+@cache
+def refusal(program, *arguments):
+    """What a program says to arguments that make no sense. It must say so before it works."""
+    module = importlib.import_module(program)
+    if not hasattr(module, "run"):  # a program of one process
+        with pytest.raises(argparse.ArgumentError) as told:
+            module.parser(exit_on_error=False).parse_args(arguments)
+        return str(told.value)
+
+    def on_each(comm):
+        module.run(comm, cli.parse(comm, module.parser(), list(arguments)))
+
+    with pytest.raises(RankFailed, match="BadInput") as told:
+        launch(on_each, RANKS)
+    return str(told.value)
+
+
+def values(option, arguments):
+    """The values that are given to an option; to one without dashes, all."""
+    if not option.option_strings:
+        return arguments
+    (name,) = option.option_strings
+    after = arguments[arguments.index(name) + 1 :] if name in arguments else []
+    return after[: next((k for k, word in enumerate(after) if word.startswith("--")), len(after))]
+
+
+def unchecked(parser, refused):
+    """The options that take a value, and of which nothing shows that a bad one is refused.
+
+    refused: (arguments, what the program said). A bad number is one; what is said must name the option.
+    """
+
+    def shown(option, arguments, said):
+        bad = values(option, arguments)
+        if option.type is not None:
+            bad = [value for value in bad if re.match(r"-?(\d|nan|inf)", value)]
+        return bad and (option.option_strings or [option.dest])[0] in said
+
+    takes_a_value = [option for option in parser._actions if option.nargs != 0]
+    return [option.dest for option in takes_a_value if not any(shown(option, *case) for case in refused)]
+
+
+@pytest.mark.parametrize("program, arguments, says", CASES)
+def test_what_makes_no_sense_is_told_before_the_work(program, arguments, says):
+    assert says in refusal(program, *arguments)
+
+
+def test_every_program_has_a_list_of_what_it_refuses():
+    assert list(programs()) == sorted(REFUSED), "REFUSED in tests/test_options.py lists what each program refuses"
+
+
+@pytest.mark.parametrize("program", REFUSED)
+def test_every_option_refuses_a_bad_value(program):
+    told = [(arguments, refusal(program, *arguments)) for arguments, _ in REFUSED[program]]
+    found = unchecked(importlib.import_module(program).parser(), told)
+    assert not found, f"show in tests/test_options.py that {program} refuses a bad value of: {', '.join(found)}"
+
+
+# ------------------------------------------------------------------------------------------------ the guard itself
+
+
+@pytest.mark.parametrize(
+    "refused, found",
+    [
+        ([], ["decay", "how"]),
+        ([(["--decay", "-1"], "--decay must be at least 0"), (["--how", "x"], "there is no --how x")], []),
+        ([(["--decay", "x"], "argument --decay: invalid float value: 'x'"), (["--how", "x"], "no --how x")], ["decay"]),
+        ([(["--decay", "-1", "--how", "x"], "there is no --how x")], ["decay"]),
+        ([(["--decay", "-1"], "that cannot be"), (["--how", "x"], "no --how x")], ["decay"]),
+    ],
+)
+def test_an_option_that_nobody_checks_is_found(refused, found):
+    planted = argparse.ArgumentParser()
+    planted.add_argument("--decay", type=float)
+    planted.add_argument("--how")
+    planted.add_argument("--json", action="store_true")
+    assert unchecked(planted, refused) == found
+
+
+def test_a_program_is_found_wherever_it_stands(tmp_path):
+    for name, line in (("simulate", "p.add_argument('--decay')"), ("deep/plan", "def parser(): q.add_argument('x')")):
+        path = tmp_path / f"reference/{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{line}\n")
+    (tmp_path / "reference/cli.py").write_text("add_argument = 'a name'\n")
+    assert list(programs(tmp_path / "reference")) == ["reference.deep.plan", "reference.simulate"]
