@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # chapter: words that name its packages and programs in the path of a test (tests/ mirrors reference/)
 WORDS = {
-    1: ("collectives", "ring_allreduce"),
+    1: ("collectives", "networks", "step_through", "ring_allreduce"),
     2: ("data_parallel", "models", "test_train"),
     3: ("compression", "asynchronous"),
     4: ("precision",),
@@ -18,7 +18,7 @@ WORDS = {
     6: ("tensor_parallel",),
     7: ("sequence_parallel",),
     8: ("expert_parallel",),
-    9: ("pipeline",),
+    9: ("pipeline", "explorer"),
     10: ("zero",),
     11: ("mesh", "planner", "test_plan"),
     12: ("memory",),

@@ -9,14 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import parse_qsl, urldefrag
 
-from reference.pipeline.bubbles import Outside
-from reference.pipeline.catalogue import SCHEDULES, make
-from reference.pipeline.draw import labels
-from reference.pipeline.explorer import WORKS
-from reference.pipeline.formulas import bubble
+from reference.pages.explorer import WORKS
+from reference.pipeline.analysis.bubbles import Outside
+from reference.pipeline.analysis.draw import labels
+from reference.pipeline.analysis.formulas import bubble
+from reference.pipeline.analysis.versions import kept_versions
 from reference.pipeline.schedule import KINDS, Schedule, needs
+from reference.pipeline.schedules import SCHEDULES, make
 from reference.pipeline.simulate import Times, activations, simulate
-from reference.pipeline.versions import kept_versions
 
 LINK = "explore="  # how a link to a setting begins, after its #
 

@@ -31,8 +31,8 @@ from reference.collectives import allreduce, choose, cost
 from reference.collectives.algorithms import ALLREDUCE
 from reference.collectives.evaluate import evaluate
 from reference.collectives.fit import known
+from reference.networks.network import uniform
 from reference.perf.measure import measure
-from reference.perf.networks import uniform
 from reference.ring_allreduce import in_bytes
 
 ROOT = Path(__file__).resolve().parent.parent

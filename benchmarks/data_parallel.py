@@ -108,8 +108,8 @@ def in_turns(comm, measured: dict[str, Callable[[], None]], turns: int, title: s
 def bytes_of_a_step(name: str, comm) -> int:
     """Most bytes that a rank sends in a step, counted at its communicator; and the count's, which MPI itself sends."""
     from reference.data_parallel.replica import Replica
-    from reference.worlds.counting import Counted
-    from reference.worlds.meter import Meter
+    from reference.worlds.real.counting import Counted
+    from reference.worlds.real.logbook import Meter
 
     meter = Meter(comm.rank, comm)
     counting = Counted.over(comm, meter)

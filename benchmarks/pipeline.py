@@ -67,7 +67,7 @@ def own_stages(schedule, rank: int) -> dict:
 
 def ours(comm, schedule) -> Callable[[], None]:
     """A step of our executor."""
-    from reference.pipeline.executor import Pipeline
+    from reference.pipeline.runtime.executor import Pipeline
 
     stages = own_stages(schedule, comm.rank)
     pipeline, (_, micro_batches) = Pipeline(comm, schedule, stages), model_and_micro_batches()
@@ -117,7 +117,7 @@ def clear(stages: dict) -> None:
 
 def measure_all(comm, turns: int) -> dict:
     """Of each schedule the times of both."""
-    from reference.pipeline.catalogue import make
+    from reference.pipeline.schedules import make
 
     found = {}
     for name, theirs in TORCH.items():
@@ -154,10 +154,10 @@ def seconds(function: Callable, *arguments) -> float:
 
 def report_analysis() -> None:
     """Print how long it takes to check, time and find schedules."""
-    from reference.pipeline.catalogue import make
-    from reference.pipeline.scheduler import find
+    from reference.pipeline.analysis.validate import validate
+    from reference.pipeline.schedules import make
+    from reference.pipeline.schedules.search import find
     from reference.pipeline.simulate import UNIT, simulate
-    from reference.pipeline.validate import validate
 
     rows = []
     for name in ("1F1B", "interleaved 1F1B", "ZB-H1", "ZB-V"):
@@ -172,7 +172,7 @@ def report_analysis() -> None:
 
 def report_lines() -> None:
     """Print how many lines each schedule takes: its function, and those that it calls."""
-    from reference.pipeline.catalogue import SCHEDULES
+    from reference.pipeline.schedules import SCHEDULES
 
     rows, counted = [], set()
     for name, entry in SCHEDULES.items():

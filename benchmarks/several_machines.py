@@ -28,9 +28,9 @@ from reference import cli, mpi
 from reference.collectives import allreduce
 from reference.collectives.algorithms import ALLREDUCE
 from reference.collectives.evaluate import evaluate
-from reference.collectives.placement import placed, traffic
+from reference.collectives.placed import placed, traffic
+from reference.networks.network import Network, two_level
 from reference.perf.measure import Spread, measure
-from reference.perf.networks import Network, two_level
 from reference.ring_allreduce import check_sizes, in_bytes
 from reference.verify import compare
 

@@ -39,10 +39,11 @@ from .data_parallel.replica import Replica
 from .data_parallel.verdict import Verdict, verify
 from .models import CNN, GPT, MLP, Config, Data, accuracy, batch, digits, loss_sum, share, text, train
 from .perf.measure import Spread, spread
-from .pipeline import draw, trainer
-from .pipeline.catalogue import SCHEDULES, make, named, stages
+from .pipeline.analysis import draw
 from .pipeline.messages import check_tags
+from .pipeline.runtime import trainer
 from .pipeline.schedule import Schedule
+from .pipeline.schedules.catalogue import SCHEDULES, make, named, stages
 from .pipeline.simulate import Times
 
 Build = Callable[[int], nn.Module]  # seed -> a model

@@ -97,7 +97,7 @@ os.register_at_fork(after_in_child=RANKS.forget)
 
 def _serve(orders: int, answers: int, printed: int) -> None:
     """The life of the process that owns the ranks, until there are no more orders."""
-    from reference.worlds.real import close_job
+    from reference.worlds.real.holder import close_job
 
     as_a_child(printed)
     with os.fdopen(orders, "rb") as file:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import mpi
-from ..perf.networks import Network
+from ..networks.network import Network
 from .rounds import Round, block_bounds
 
 

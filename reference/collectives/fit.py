@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import mpi
+from ..networks.network import Network
 from ..perf.measure import measure
-from ..perf.networks import Network
 from .algorithms import ALLREDUCE, plan_allreduce
 from .rounds import carry_out, complete
 

@@ -7,7 +7,7 @@ A round says what to send where, what to receive from whom, and whether to combi
 The generator is a pure function of (rank, ranks): no communicator and no data in it. So one description is
 
 - carried out, blocking (`execute`) or step by step while something else is computed (`RoundsRequest`);
-- carried out by the virtual cluster as its own Allreduce, Bcast, ... (`reference.worlds.collective`);
+- carried out by the virtual cluster as its own Allreduce, Bcast, ... (`reference.worlds.virtual.collective`);
 - timed for all ranks at once, called with `rank=numpy.arange(ranks)` (`evaluate.py`), at sizes no engine reaches;
 - put together from others, on part of the ranks (`within`);
 - drawn.

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .. import mpi
-from ..perf.networks import Network
+from ..networks.network import Network
 from . import cost, fit
 from .algorithms import ALLREDUCE, collective, find, flat, plan_allreduce
 from .evaluate import evaluate

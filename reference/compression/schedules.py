@@ -3,7 +3,7 @@
 Idea      A gradient passes through three machines: it is encoded, sent, and decoded. Each works on one part at a time,
           first come first served or by priority, and all three work at once, on different parts. So a schedule is
           which bytes form a part, when it is ready, and its rank in the queues; what comes of it is `timed` by the
-          port of collectives/priority.py, three times in a row.
+          port of networks/priority.py, three times in a row.
 Schedules whole          one part when the backward pass is through: the machines wait for each other
           layer_wise     a part for each layer, when its gradient is there: as many starts as layers, and the largest
                          layer passes through the three machines alone
@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..collectives.priority import Forward, Message, Span, by_queue, finish, next_forward, serve
 from ..data_parallel.layers import Layer
+from ..networks.priority import Forward, Message, Span, by_queue, finish, next_forward, serve
 
 
 class Part(NamedTuple):

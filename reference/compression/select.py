@@ -22,8 +22,8 @@ import torch
 
 from .. import mpi
 from ..collectives.select import choose as choose_allreduce
+from ..networks.network import uniform
 from ..perf.measure import measure
-from ..perf.networks import uniform
 from .codec import Codec
 from .reduce import allgather_cost
 from .step_time import Piece, step

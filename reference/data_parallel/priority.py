@@ -6,7 +6,7 @@ Idea      A Replica waits for all gradients before the optimizer's step. Yet the
           it has its own. So each layer takes its step just before its own forward pass, and meanwhile the gradients of
           the layers behind it are still coming in. The first layer's gradient is ready last and needed first: it has
           to overtake what has not left yet.
-Before    backward |bbbb|          |ffff| forward         (collectives/priority.py: the same for one port, in theory)
+Before    backward |bbbb|          |ffff| forward         (networks/priority.py: the same for one port, in theory)
           network     |3333222211110000|
 After     backward |bbbb|     |f f f f|
           network     |33 2 1 0000 11 22 33|
@@ -27,7 +27,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..collectives.priority import by_queue, gradients, serve
+from ..networks.priority import by_queue, gradients, serve
 from .average import finished_count
 from .layers import Layer
 from .replica import Replica, start_allreduce
@@ -49,7 +49,7 @@ def order_of_pieces(
 
     chunk: a multiple of an element's bytes, or infinity. layers: as they go forward (layers.py).
     alpha, beta: an all-reduce of n bytes takes alpha + n beta seconds. order: by_queue, the first layer first; or
-    another one of collectives/priority.py, such as fifo.
+    another one of networks/priority.py, such as fifo.
     """
     messages = gradients(*zip(*((layer.nbytes, layer.backward, layer.forward) for layer in layers)))
     sent, pieces = [0] * len(layers), []

@@ -22,9 +22,9 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from ..collectives.priority import Span
 from ..collectives.select import choose, predict
-from ..perf.networks import Network
+from ..networks.network import Network
+from ..networks.priority import Span
 from .buckets import assign
 from .layers import Layer
 

@@ -10,8 +10,8 @@ Nor is the peak reached. `measured` is the fastest product of two bf16 matrices 
 he tried: from 51 % of the peak (MI300X) to 87 % (A100). What a whole training step reaches is less again.
 
 `memory` is in bytes as sold (GB = 10^9), `bandwidth` is bytes per second between it and the processor, `scale_up`
-bytes per second to the neighbours in one direction, over all links of the device, as in links.py: half of what is sold
-where the headline adds up both directions.
+bytes per second to the neighbours in one direction, over all links of the device, as in networks/links.py: half of
+what is sold where the headline adds up both directions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 SEEN = "2026-11-21"  # when the sources were looked up
 BEKMAN = "Bekman, Machine Learning Engineering, github.com/stas00/ml-engineering compute/accelerator @744d01e1"
 KLOCKWOOD = "glennklockwood.com/garden/processors, after NVIDIA's data sheets"
-VOLTA = "NVIDIA's V100 white paper, in maosong.website/p/nvidia-gpu-specs; fp16, it has no bf16; links.py: NVLink 2"
+VOLTA = "NVIDIA's V100 white paper, in maosong.website/p/nvidia-gpu-specs; fp16, it has no bf16; networks/links.py"
 GOOGLE = "docs.cloud.google.com/tpu/docs"
 AWS = "awsdocs-neuron.readthedocs-hosted.com v2.29.0, trainium2"
 

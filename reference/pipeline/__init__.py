@@ -1,6 +1,11 @@
 """Pipeline parallelism: a model cut into stages, a batch into micro-batches, and the order in which they meet.
 
-A schedule is data (`schedule.py`): for each rank, an order of actions. Everything else reads it: one validator
-(`validate.py`), one simulator (`simulate.py`), one drawing (`draw.py`), one interpreter that trains with it
-(`executor.py`). So a new schedule is one pure function and nothing else.
+A schedule is data (`schedule.py`): for each rank, an order of actions. Everything else reads it. `simulate.py` gives
+each action its time, `messages.py` what is sent; both are here at the top, as are the `stages` of a model, because all
+rooms need them:
+
+    schedules   the orders themselves, a pure function each, and the catalogue that knows them by name
+    analysis    is an order valid, where does it deadlock, what does it cost, what does it look like
+    runtime     one interpreter (`executor.py`) that trains with any of them
+    sizing      where to cut a model, into how many micro-batches a batch, what to recompute
 """

@@ -7,7 +7,7 @@
 Both give back a Run, or raise one of the errors below.
 """
 
-from ..perf import networks
+from .. import networks
 from ..perf.timeline import Event, Timeline
 from .errors import (
     BufferChanged,
@@ -23,7 +23,7 @@ from .errors import (
     UnreceivedMessages,
 )
 from .launch import Slow, launch
-from .real import close_job
+from .real.holder import close_job
 from .run import Run
 
 __all__ = [

@@ -8,9 +8,7 @@ from typing import Any
 
 import cloudpickle
 
-from ..perf.networks import Network, uniform
-from .communicator import Communicator, Context
-from .engine import Engine
+from ..networks.network import Network, uniform
 from .programs import (
     MOST_REAL_RANKS,
     check_network,
@@ -20,9 +18,11 @@ from .programs import (
     checked_ranks,
     checked_result,
 )
-from .real import run_on_job
+from .real.holder import run_on_job
 from .run import Run
 from .sentry import MOST_RANKS
+from .virtual.communicator import Communicator, Context
+from .virtual.engine import Engine
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class Sentry:
 
         stacks, ended = self._stacks(self.numbers[RANKS])
         order = {"why": why, "pid": self.parent, "ranks": self.numbers[RANKS], "stacks": stacks, "ended": ended}
-        command = [sys.executable, "-m", "reference.worlds.last_words"]
+        command = [sys.executable, "-m", "reference.worlds.virtual.last_words"]
         try:
             said = subprocess.run(command, input=json.dumps(order), capture_output=True, text=True, timeout=60)
             if said.returncode == 0:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import dijkstra
 
-from reference.collectives import cost, paths, reduce_scatter, ring_allgather
+from reference.collectives import cost, reduce_scatter, ring_allgather
 from reference.collectives.algorithms import ALLREDUCE, BROADCAST
 from reference.collectives.evaluate import evaluate
 from reference.mpi import wtime
-from reference.perf import fabrics
-from reference.perf.links import LINKS
-from reference.perf.networks import two_level, uniform
+from reference.networks import fabrics, paths
+from reference.networks.links import LINKS
+from reference.networks.network import two_level, uniform
 from reference.worlds import launch
 
 A, B = 5e-6, 1e-11

@@ -8,7 +8,7 @@ from reference.collectives.algorithms import ALLREDUCE
 from reference.collectives.evaluate import evaluate
 from reference.collectives.ring import ring_allreduce_rounds
 from reference.collectives.rounds import Round, where
-from reference.perf.networks import Level, Network
+from reference.networks.network import Level, Network
 from reference.worlds import launch, networks
 
 from .test_algorithms import ACROSS, NETWORK, VIRTUAL, Call, Case, cases, played, uneven

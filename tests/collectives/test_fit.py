@@ -8,7 +8,7 @@ import pytest
 
 from reference.collectives import allreduce, cost, fit
 from reference.collectives.fit import Sample, calibrate, known, relative_least_squares
-from reference.perf.networks import uniform
+from reference.networks.network import uniform
 from reference.perf.pace import pace
 from reference.worlds import launch, networks
 

@@ -7,10 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.collectives.priority import Forward, Span, finish
 from reference.compression import roundtrip, top_k
 from reference.compression.schedules import Costs, Part, chunk_wise, layer_wise, priority_wise, timed, whole
 from reference.data_parallel.layers import Layer
+from reference.networks.priority import Forward, Span, finish
 
 THREE = [Layer("first", 4, 1, 2), Layer("middle", 2, 1, 2), Layer("last", 6, 1, 2)]
 UNIT = Costs(0, 0.5, 0.5, 0, 1, 0, 0.25)  # half the bytes, at a byte a second

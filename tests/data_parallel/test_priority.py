@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from reference import mpi
-from reference.collectives import priority
 from reference.data_parallel import replicate
 from reference.data_parallel.layers import Layer
 from reference.data_parallel.priority import Piece, Prioritised, order_of_pieces
 from reference.data_parallel.replica import Replica
 from reference.models import GPT, MLP, TINY, batch, digits, loss_sum, text, train
+from reference.networks import priority
 from reference.worlds import launch, networks
-from reference.worlds.engine import POLL_SECONDS
+from reference.worlds.virtual.engine import POLL_SECONDS
 
 from .timed import timed
 

@@ -16,7 +16,7 @@ from reference.models import GPT, MLP, TINY, Data, batch, digits, gradients, los
 from reference.perf.meter import Meter
 from reference.perf.roofline import Device
 from reference.worlds import launch, networks
-from reference.worlds.engine import POLL_SECONDS
+from reference.worlds.virtual.engine import POLL_SECONDS
 
 from .timed import timed
 

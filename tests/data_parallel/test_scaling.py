@@ -6,7 +6,7 @@ from reference.collectives.select import predict
 from reference.data_parallel.layers import Layer, gpt, timed
 from reference.data_parallel.scaling import efficiency, on_nodes, speedup, step_seconds, time_to_target
 from reference.data_parallel.step_time import MIB, by_limit
-from reference.perf.networks import two_level
+from reference.networks.network import two_level
 
 INSIDE, OUTSIDE = (2e-6, 1 / 300e9), (5e-6, 1 / 50e9)  # alpha, beta: NVLink 3 and InfiniBand NDR, a card for each rank
 

@@ -4,17 +4,17 @@ import pytest
 
 from exercises.graders.ch09_pipelines import common, fill_in, predict, speed_up, write
 from exercises.grading.grade import draw
-from reference.pipeline.catalogue import make
-from reference.pipeline.interleaved import interleaved
+from reference.pipeline.analysis.validate import InvalidSchedule, check_times
+from reference.pipeline.analysis.versions import kept_versions, versions
+from reference.pipeline.analysis.volume import boundary, contiguous, crossings, tensor_bytes
 from reference.pipeline.messages import messages
-from reference.pipeline.micro_batches import affine, choose
-from reference.pipeline.partition import Layer, partition
 from reference.pipeline.schedule import Schedule
-from reference.pipeline.schedules import gpipe, pipedream
+from reference.pipeline.schedules import make
+from reference.pipeline.schedules.interleaved import interleaved
+from reference.pipeline.schedules.plain import gpipe, pipedream
 from reference.pipeline.simulate import UNIT, Times, activations, simulate
-from reference.pipeline.validate import InvalidSchedule, check_times
-from reference.pipeline.versions import kept_versions, versions
-from reference.pipeline.volume import boundary, contiguous, crossings, tensor_bytes
+from reference.pipeline.sizing.micro_batches import affine, choose
+from reference.pipeline.sizing.partition import Layer, partition
 from tests.exercises.test_graders import SEED
 
 NAMES = {"interleaved": "interleaved 1F1B"}

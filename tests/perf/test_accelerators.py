@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from reference.perf import accelerators, links
+from reference.networks import links
+from reference.perf import accelerators
 from reference.perf.accelerators import ACCELERATORS, accelerator
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from reference.models import Data, cross_entropy_sum, seeded
 from reference.models.loss import targets
-from reference.pipeline.executor import Pipeline
+from reference.pipeline.runtime.executor import Pipeline
 from reference.pipeline.schedule import Schedule
 from reference.pipeline.stages import cut, layers
 from reference.worlds import Run, launch

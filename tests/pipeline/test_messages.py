@@ -6,7 +6,7 @@ import pytest
 
 from reference.pipeline.messages import Message, messages
 from reference.pipeline.schedule import Schedule, parse, repeat
-from reference.pipeline.schedules import gpipe, naive, one_f_one_b, pipedream
+from reference.pipeline.schedules.plain import gpipe, naive, one_f_one_b, pipedream
 
 V_SHAPE = Schedule("V", (parse("0F0 3F0 3I0 0B0 3W0"), parse("1F0 2F0 2B0 1B0")))
 

@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from reference.pipeline.schedule import Action, Schedule, check_sizes, flushed, needs, parse, repeat, turns
-from reference.pipeline.schedules import gpipe, one_f_one_b, pipedream
+from reference.pipeline.schedules.plain import gpipe, one_f_one_b, pipedream
 
 TWO = [parse("0F0 0F1 0B0 0B1"), parse("1F0 1B0 1F1 1I1 1W1")]
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.pipeline.draw import gantt
+from reference.pipeline.analysis.draw import gantt
 from reference.pipeline.schedule import Schedule, needs, parse
-from reference.pipeline.schedules import gpipe, naive, one_f_one_b, pipedream
+from reference.pipeline.schedules.plain import gpipe, naive, one_f_one_b, pipedream
 from reference.pipeline.simulate import UNIT, Costs, Times, activations, period, simulate
 
 SPLIT = Schedule("split", (parse("0F0 0F1 0I0 0W0 0I1 0W1 0S1"), parse("1F0 1I0 1F1 1I1 1W0 1W1 1S1")))

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from reference.perf.pace import pace
-from reference.worlds import Deadlock, LaunchError, RankFailed, TimedOut, launch, report
+from reference.worlds import Deadlock, LaunchError, RankFailed, TimedOut, launch
 from reference.worlds.spelling import LONGEST, shown, told
+from reference.worlds.virtual import report
 
 
 class NoText(ValueError):

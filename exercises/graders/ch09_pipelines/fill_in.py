@@ -4,7 +4,7 @@ import math
 
 from exercises.grading import Case, Exercise, Finding
 from reference.pipeline.schedule import Action, needs
-from reference.pipeline.schedules import alternating, gpipe, naive, one_f_one_b
+from reference.pipeline.schedules.plain import alternating, gpipe, naive, one_f_one_b
 from reference.pipeline.simulate import Costs, simulate
 
 from .common import action, consequence, no_order, schedule, shown, words, written

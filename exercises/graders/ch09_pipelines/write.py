@@ -7,7 +7,7 @@ import numpy as np
 
 from exercises.grading import Case, Distributed, Exercise, Finding, checks, inputs
 from exercises.grading.exercise import ALPHA, BETA
-from reference.pipeline.schedules import gpipe, naive, one_f_one_b
+from reference.pipeline.schedules.plain import gpipe, naive, one_f_one_b
 from reference.pipeline.simulate import Costs, simulate
 
 from .common import consequence, no_order, shown, words, written

@@ -1,0 +1,104 @@
+"""Several chunks a rank: the bubble shrinks by their number; messages and activations pay for it.
+
+Papers    Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021).
+          Depth first and breadth first: Lamy-Poirier, "Breadth-First Pipeline Parallelism" (2022).
+Idea      Rank r has the stages r, r + p, r + 2p, ...: v chunks, each a v-th of its work. To fill the pipeline, and to
+          empty it, takes p - 1 passes of a chunk instead of a whole share: the bubble is (p - 1)(F + B)/v.
+Groups    Micro-batches go round in groups. Rank 0 does chunk 0 for each of a group, then chunk 1 for each. A
+          micro-batch comes round to it p passes later, so a group of p keeps rank 0 busy until then. Hence the paper
+          asks for m to be a multiple of p. In a last group of q < p rank 0 would wait p - q passes in every round,
+          and the orders may wait for each other for good (p = 4, m = 5 with three chunks; p = 5, m = 7 with two).
+          Megatron-Core now takes groups of other sizes, the last of at least p; PyTorch floor(m/p) groups, if they
+          divide m.
+Any m     What is needed is not groups of p but of at least p. As many of them as m allows, of nearly equal size, give
+          (p - 1)(F + B)/v for every m >= p. With m < p there is one group, and p - m passes are lost in each round.
+Lead      Rank r does (v - 1) g forward passes more than the last rank's first backward pass asks for, and `lead` more
+          for each rank after it; g: size of a group. Lead 1 has the same bubble, as long as messages take no time.
+          Lead 2 (Megatron) has each result ready one pass before it is needed, which hides messages of up to
+          min(F, B)/v for v >= 2, of up to (F + B)/2 for v = 1; only filling and emptying wait for them. It keeps more
+          activations: v p + p - 1 of a chunk on rank 0 instead of v p.
+Breadth   One group of all m, all forward passes first. A rank changes its chunk 2v - 2 times in a step, so fully
+          sharded weights are gathered that often, and the gradients of a chunk are done, and can travel, while the
+          next chunk computes. Price: all m micro-batches are kept. Depth first is Lamy-Poirier's name for Megatron's.
+Sends     p v - 1 boundaries instead of p - 1, which is more than v times as many, and a link from rank p - 1 to rank 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..schedule import Action, Schedule, check_sizes, flushed
+
+
+def interleaved(p: int, m: int, v: int = 2, lead: int | None = None, group: int | None = None) -> Schedule:
+    """1F1B with v chunks a rank, for any m.
+
+    lead   forward passes that each rank is ahead of the next; None: 2, but 1 with one chunk, which then is 1F1B
+           (with lead 2 it is "eager 1F1B", which hides messages and keeps up to 2p - 1 micro-batches)
+    group  the least size of a group of micro-batches, p unless told; larger ones leave time for messages on their way
+           from rank p - 1 to rank 0
+
+    Raises ValueError unless lead is 1 or 2 (with 3 the orders may wait for each other) and group >= p.
+    """
+    check_sizes(p, m, v)
+    lead = (2 if v > 1 else 1) if lead is None else lead
+    if why := interleaved_refuses(p, lead, group):
+        raise ValueError(why)
+    rounds = groups(m, p if group is None else group)
+    warmup = [(v - 1) * len(rounds[0]) + lead * (p - r - 1) for r in range(p)]
+    return flushed("interleaved 1F1B", [_order(p, r, v, rounds, warmup[r]) for r in range(p)])
+
+
+def interleaved_refuses(p: int, lead: int | None = None, group: int | None = None) -> str:
+    """Why there is no interleaved schedule with these; "" if there is one."""
+    if lead not in (None, 1, 2):
+        return f"lead = {lead} must be 1 or 2"
+    return f"group = {group} must be at least p = {p}" if group is not None and group < p else ""
+
+
+def depth_first(p: int, m: int, v: int = 2) -> Schedule:
+    """Megatron's own interleaved schedule: groups of exactly p. Raises ValueError unless m is a multiple of p."""
+    check_sizes(p, m, v)
+    if why := depth_first_refuses(p, m):
+        raise ValueError(f"depth first for p = {p}, m = {m}: {why}")
+    return replace(interleaved(p, m, v), name="depth first")
+
+
+def depth_first_refuses(p: int, m: int) -> str:
+    """Why there is no depth-first schedule of these sizes; "" if there is one."""
+    return f"m must be a multiple of p; take {-(-m // p) * p} micro-batches, or interleaved 1F1B" if m % p else ""
+
+
+def breadth_first(p: int, m: int, v: int = 2) -> Schedule:
+    """Each chunk takes all micro-batches before the next chunk begins; then the same backward. With v = 1: GPipe."""
+    check_sizes(p, m, v)
+    forward = [[Action("F", c * p + r, i) for c in range(v) for i in range(m)] for r in range(p)]
+    return flushed("breadth first", [[*order, *(a._replace(kind="B") for a in reversed(order))] for order in forward])
+
+
+def groups(m: int, least: int) -> list[range]:
+    """0 ... m - 1 in as many runs of at least `least` as there can be (one, if m is less), the larger ones first."""
+    count = max(m // least, 1)
+    sizes = [m // count + (k < m % count) for k in range(count)]
+    ends = [0, *itertools.accumulate(sizes)]
+    return [range(a, b) for a, b in itertools.pairwise(ends)]
+
+
+def _order(p: int, r: int, v: int, rounds: list[range], warmup: int) -> Iterator[Action]:
+    """`warmup` forward passes (at most all), then one forward and one backward in turn, then the backwards left."""
+    forward = [Action("F", c * p + r, i) for group in rounds for c in range(v) for i in group]
+    backward = [Action("B", c * p + r, i) for group in rounds for c in reversed(range(v)) for i in group]
+    yield from forward[:warmup]
+    for f, b in zip(forward[warmup:], backward):
+        yield f
+        yield b
+    yield from backward[max(len(forward) - warmup, 0) :]
+
+
+def changes(schedule: Schedule) -> list[int]:
+    """Of each rank, how often it turns from one of its stages to another: how often fully sharded weights are gathered
+    anew after the first time, if it has room for one stage's at a time."""
+    passes = [[action.stage for action in order if action.kind != "S"] for order in schedule]
+    return [sum(a != b for a, b in itertools.pairwise(stages)) for stages in passes]

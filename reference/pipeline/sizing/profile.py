@@ -1,0 +1,133 @@
+"""What the layers of a model take and leave: seconds, bytes kept, bytes sent. What partition.py cuts by.
+
+Paper     Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training" (2019), profile first, too.
+Idea      Each layer by itself, on what the layer before gives: its forward pass, then its backward pass. Three ways:
+
+          profile       a Meter counts FLOPs and bytes and reckons seconds for any device. The same on every machine
+          stopwatch     the seconds of this machine, medians of several runs
+          transformer   by formula, for models that no laptop holds
+
+Kept      is what is alive after the forward pass that was not before: what autograd saved, and the output, which the
+          next layer saves as a rule, or the executor keeps. Then the layers' bytes add up to those of the model. (A
+          ReLU saves its own output and not its input: behind a linear layer by itself, bytes are counted too many.)
+Adds      gradients to those of the micro-batches before, as a pipeline does; to the last layer the loss, if given.
+Left out  What a kernel needs while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import partial
+from math import inf
+
+import torch
+from torch import Tensor, nn
+
+from ...data_parallel.memory import ADAM, ADAM_MIXED, Recipe, replica
+from ...perf.measure import measure
+from ...perf.meter import Meter
+from ...perf.roofline import Device
+from ..stages import cut, layers
+from .cuts import Layer
+
+Loss = Callable[[Tensor], Tensor]
+
+
+def profile(
+    model: nn.Module, x: Tensor, device: Device, recipe: Recipe = ADAM, loss: Loss | None = None
+) -> list[Layer]:
+    """The layers of `model` for a micro-batch x [b, ...], as they would be on `device`.
+
+    recipe    bytes a parameter of weights, gradients and optimizer's state
+    loss      output of the last layer -> a number; as costly as it is with a large vocabulary
+
+    The model is copied and stays as it is.
+    """
+    found = []
+    for name, layer, run, given in chain(model, x, loss):
+        with Meter(None, device, layer) as meter:
+            y = run(given)
+            forward, kept = meter.total.seconds, meter.live["activations"]
+            backward_pass(given, y)
+        backward = meter.total.seconds - forward
+        found.append(Layer(forward, backward, held(layer, recipe), kept, y.nbytes, name))
+    return found
+
+
+def stopwatch(
+    comm, model: nn.Module, x: Tensor, repeat: int = 5, recipe: Recipe = ADAM, loss: Loss | None = None
+) -> list[Layer]:
+    """The same with this machine's seconds, those of the slowest rank of `comm`; bytes as in profile."""
+    unlimited = Device(inf, inf)
+    found = []
+    for layer, (_, _, run, given) in zip(profile(model, x, unlimited, recipe, loss), chain(model, x, loss)):
+        once, both = measure(comm, [partial(run, given), partial(both_passes, run, given)], repeat)
+        found.append(layer._replace(forward=once.median, backward=max(both.median - once.median, 0.0)))
+    return found
+
+
+def chain(model: nn.Module, x: Tensor, loss: Loss | None) -> Iterator[tuple[str, nn.Module, Loss, Tensor]]:
+    """Name, layer, its forward pass, and what it is given: cut off, so that a backward pass ends there."""
+    links = layers(model)
+    for link, layer in zip(links, cut(deepcopy(model), range(1, len(links) + 1))):
+        for weight in layer.parameters():
+            weight.grad = torch.zeros_like(weight) if weight.requires_grad else None
+        last = link is links[-1] and loss is not None
+        yield link.name, layer, (lambda x, layer=layer: loss(layer(x))) if last else layer, x
+        with torch.no_grad():
+            x = layer(x)
+        x = x.requires_grad_()
+
+
+def backward_pass(given: Tensor, y: Tensor) -> None:
+    """From y to its input and the layer's weights, as far as they are trained."""
+    given.grad = None
+    if y.requires_grad:
+        y.backward(y.detach())
+
+
+def both_passes(run: Loss, given: Tensor) -> None:
+    """Forward, and backward."""
+    backward_pass(given, run(given))
+
+
+def held(layer: nn.Module, recipe: Recipe) -> int:
+    """Bytes of its parameters, with all that training keeps for them. A tied parameter is there on every stage."""
+    return replica(sum(weight.numel() for weight in layer.parameters()), recipe).total
+
+
+def flops_a_token(h: float, keys: float) -> float:
+    """FLOPs of a transformer layer of width h, forward, for a token that attends to `keys` tokens: 24 h^2 + 4 h keys.
+
+    12 h^2 weights, each a multiplication and a sum; and 2 h products with each key, and with each value.
+    """
+    return 24 * h * h + 4 * h * keys
+
+
+def transformer(
+    h: int,
+    keys: Sequence[float],
+    V: int,
+    tokens: float,
+    rate: float,
+    recipe: Recipe = ADAM_MIXED,
+    itemsize: int = 2,
+) -> list[Layer]:
+    """Embedding, one block for each of `keys`, and head of a decoder of width h and vocabulary V, by formula.
+
+    keys      for each block, to how many tokens a token attends on average: s / 2 if causal, the window if there is one
+    tokens    b s of a micro-batch; rate: FLOPs per second that the device really does
+
+    A block has 12 h^2 + 13 h parameters, and keeps 34 h bytes of a token (Korthikanti et al. 2022, without scores); the
+    head has V h parameters and 2 V h FLOPs, and keeps its logits in 4 bytes each.
+    """
+    sent = itemsize * h * tokens
+
+    def layer(name: str, parameters: int, flops: float, kept: float) -> Layer:
+        seconds = tokens * flops / rate
+        return Layer(seconds, 2 * seconds, replica(parameters, recipe).total, kept * tokens, sent, name)
+
+    blocks = [layer(f"block {i}", 12 * h * h + 13 * h, flops_a_token(h, k), 34 * h) for i, k in enumerate(keys)]
+    head = layer("head", V * h, 2 * V * h, itemsize * h + 4 * V)
+    return [layer("embedding", V * h, 0, itemsize * h), *blocks, head]

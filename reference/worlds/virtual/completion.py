@@ -1,0 +1,99 @@
+"""Things that will be complete, and who waits for them: the engine's bookkeeping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import mpi
+
+
+class Completion:
+    """Something that will be complete at `done_at` seconds (None: not known yet); its `waiter` is told."""
+
+    __slots__ = ("done_at", "waiter")
+
+    def __init__(self):
+        self.done_at: float | None = None
+        self.waiter: Waiter | None = None
+
+    def complete(self, engine: Any, time: float) -> None:
+        """Fix the time of completion and tell whoever waits for it."""
+        self.done_at = time
+        if time > engine.horizon:
+            engine.horizon = time
+        if self.waiter is not None:
+            self.waiter.progress(engine, time)
+
+    def take_delivery(self) -> None:
+        """What is left to do when the program learns of the completion."""
+
+
+class Request(Completion):
+    """A send or a receive. Ranks (`rank` is its owner, `peer` the other side) are numbered as in the world.
+
+    `context` and `tag` say which receive a send can meet. A `blocking` receive's buffer is filled at the match: nobody
+    can look before it is complete. A send that is not `synchronous` is buffered. Its transfer, once it has started,
+    is in at `arrival` seconds; `receive` is what it has been matched with.
+    A receive whose `buffer` is None takes a message of any size, its pickled object, into `parcel`.
+    """
+
+    __slots__ = (
+        "rank", "peer", "tag", "context", "buffer", "status", "call", "group", "where", "blocking", "synchronous",
+        "parcel", "arrival", "receive",
+    )  # fmt: skip
+
+    def __init__(self, me: Any, peer, tag, context, buffer, blocking=False, synchronous=True):
+        self.done_at = self.waiter = None
+        self.rank, self.peer, self.tag, self.context, self.buffer = me.index, peer, tag, context, buffer
+        self.call, self.group, self.where = me.call, me.group, me.where
+        self.blocking, self.synchronous = blocking, synchronous
+        self.parcel = self.arrival = self.receive = None
+        self.status = (mpi.ANY_SOURCE, mpi.ANY_TAG, 0)  # source (world rank), tag, bytes; set by the match
+
+    def accepts(self, send: Request) -> bool:
+        """Whether this receive may take that message."""
+        return self.peer in (send.rank, mpi.ANY_SOURCE) and self.tag in (send.tag, mpi.ANY_TAG)
+
+    def take_delivery(self) -> None:
+        """Put the data where the program wanted it: at completion, so that looking earlier shows the old values."""
+        if self.parcel is not None and self.buffer is not None:
+            self.buffer.raw[: self.parcel.size] = self.parcel
+            self.parcel = None
+
+
+class Waiter:
+    """Calls `wake` once all completions are known, at the latest of their times (or at the first, with `any_one`).
+
+    `missing` completions are not known yet; `latest` is the latest time so far; it is `over` once it has called.
+    """
+
+    __slots__ = ("rank", "wake", "missing", "latest", "any_one", "over")
+
+    def __init__(self, engine: Any, rank: int, wake: Callable, awaited: list, start: float, any_one: bool = False):
+        self.rank, self.wake, self.latest = rank, wake, start
+        self.any_one, self.over = any_one, False
+        self.missing = len(awaited)
+        for completion in awaited:
+            completion.waiter = self
+            if completion.done_at is not None:
+                self.progress(engine, completion.done_at)
+        if not awaited:
+            engine.post(start, rank, self.ring)
+
+    def progress(self, engine: Any, time: float) -> None:
+        """One more completion is known."""
+        self.missing -= 1
+        if self.any_one:
+            engine.post(max(self.latest, time), self.rank, self.ring)
+        else:
+            self.latest = max(self.latest, time)
+            if self.missing == 0:
+                engine.post(self.latest, self.rank, self.ring)
+
+    def ring(self, time: float) -> Any:
+        """The event: wake up, unless an earlier one has done so."""
+        if self.over:
+            return None
+        self.over = True
+        return self.wake(time)

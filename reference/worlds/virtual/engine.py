@@ -1,0 +1,288 @@
+"""The engine of the virtual cluster: a discrete-event simulation that moves real data.
+
+Every rank is a thread, and exactly one of them runs at any moment. A rank has its own clock. Posting a message costs it
+nothing and never stops it: the post becomes an event in one queue. Only when a rank has to wait does it let go, and
+then the queue is worked off in the order of time until an event wakes some rank, which runs on from there. Ties go in
+turns: of what is posted at one time, every rank's first message comes before anybody's second; within a turn, by rank.
+So nothing is ever decided before everything earlier is known: a wildcard receive takes the message that was sent first
+on the clock, however the threads were scheduled, and every run is the same run.
+
+What happens to messages is in matching.py, who waits for them in completion.py. The rest is here: whose turn it is, and
+what to report when the queue is empty although ranks are still waiting. That is a deadlock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from ctypes import c_long, py_object, pythonapi
+from heapq import heappop, heappush
+from math import inf
+from typing import Any
+
+from ...networks.network import Network
+from ...perf.timeline import Event, Timeline
+from .. import settings
+from ..errors import Deadlock, LaunchError, RankFailed, RequestsLeft, TimedOut, UnreceivedMessages
+from ..spelling import told
+from . import report
+from .completion import Completion, Waiter
+from .isolation import RandomStates
+from .matching import Matching
+from .rank import Rank, stay_on_one_core
+from .watchdog import WATCHDOG, Guard
+
+POLL_SECONDS = 1e-7  # what Test and Iprobe cost on the clock: polling is not free, and time must move on
+PATIENCE = 0.01  # a rank that polls in vain looks again after this share of the time it has waited: less and less often
+LONGEST_PAUSE = 1e-3  # seconds, if nothing at all is to be expected
+FRUITLESS_POLLS = 10_000  # of all pollers, in a row, with nothing in flight and nobody else to run: a deadlock
+
+
+class Aborted(BaseException):
+    """Raised inside ranks when the launch is over; not an Exception, so that programs do not catch it by accident."""
+
+
+_one_launch = threading.Lock()  # ranks exchange the process's random generators, so one engine runs at a time
+_inside = threading.local()  # .rank is set in the threads of ranks: a launch from there runs in their turn
+
+
+class Engine:
+    """All ranks, the queue of events, and what is waiting to be matched."""
+
+    def __init__(self, ranks: int, network: Network, slow: dict[int, float], buffered: bool):
+        self.network, self.buffered = network, buffered
+        self.ranks = [Rank(index, slow.get(index, 1.0)) for index in range(ranks)]
+        self.timeline = Timeline()
+        self.error: LaunchError | None = None
+        self.over = threading.Event()
+        self.contexts: dict[Any, Any] = {}  # communicator id -> what its members share (communicator.Context)
+        self.messages = Matching(self)
+        self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
+        self._queue: list = []  # events: (time, turn, rank, number, action)
+        self._polls: list = []  # the same, of ranks that only look whether something has happened
+        self._number = 0
+        self._ended = False
+        self._doom: tuple[type[LaunchError], str] | None = None
+        self._random = RandomStates(ranks)
+        self._current = 0
+
+    # Running ---------------------------------------------------------------------------------------------------
+
+    def run(self, programs: list[Callable[[], Any]], timeout: float) -> None:
+        """Run one program a rank to the end; raise what went wrong."""
+        lock = nullcontext() if hasattr(_inside, "rank") else _one_launch
+        with lock, self._random.kept(), settings.kept(), WATCHDOG.guard(timeout, len(self.ranks)) as guard:
+            try:
+                for rank, program in zip(self.ranks, programs, strict=True):
+                    rank.thread = threading.Thread(target=self._live_as, args=(rank, program), daemon=True)
+                    rank.thread.start()
+                    guard.seat(rank.index, rank.thread)
+                    self.post(0.0, rank.index, rank.resume)
+                self._hand_over(None)
+                if not guard.wait(self.over, timeout):
+                    self.abort(report.made(lambda: self._timed_out(timeout)))
+            except BaseException as error:  # Ctrl-C, a signal handler's exception, no more threads to be had
+                self.abort(LaunchError(f"interrupted by {type(error).__name__}"))
+                raise
+            finally:
+                self._join(guard)
+                self._ended = True
+        if self.error is not None:
+            raise self.error
+
+    def _live_as(self, rank: Rank, program: Callable[[], Any]) -> None:
+        """The life of a rank's thread."""
+        _inside.rank = rank.index
+        stay_on_one_core()
+        rank.gate.acquire()
+        try:
+            if self.error is None:
+                self._random.enter(rank.index)
+                rank.result = program()
+                rank.state = "finished"
+        except Aborted:
+            return
+        except BaseException as error:  # the program's own failure, whatever it is, is part of the report
+            rank.error, rank.said, rank.state = error, told(error), "failed"
+        if self.error is None:
+            try:
+                self._hand_over(rank)
+            except Aborted:
+                pass
+
+    def _hand_over(self, me: Rank | None) -> None:
+        """Work off events in the order of time until one wakes a rank; let it run, and wait for one's own turn."""
+        queue, polls = self._queue, self._polls
+        while queue or polls:
+            time, *_, action = heappop(polls if not queue or (polls and polls[0] < queue[0]) else queue)
+            try:
+                awake = action(time)
+            except BaseException as error:  # not the program's doing, and no reason to hang
+                self.abort(report.fault(error, "the virtual cluster itself failed"))
+            if self.error is not None:
+                raise Aborted
+            if awake is not None:
+                break
+        else:
+            return self._finish(me)
+        if awake is me:
+            return None
+        if me is not None:
+            self._random.leave(me.index)
+        self._current = awake.index
+        awake.gate.release()
+        if me is not None and me.state == "waiting":
+            me.gate.acquire()
+            if self.error is not None:
+                raise Aborted
+            self._random.enter(me.index)
+        return None
+
+    def _finish(self, me: Rank | None) -> None:
+        """The queue is empty: everybody is through, or nobody will ever be."""
+        self.error = self.error or report.made(self._verdict)
+        self._end()
+        if me is not None and me.state == "waiting":
+            raise Aborted
+
+    def _verdict(self) -> LaunchError | None:
+        """What went wrong, if anything."""
+        if failed := [rank for rank in self.ranks if rank.state == "failed"]:
+            return RankFailed(*report.failure(self, failed), errors={r.index: r.error for r in failed})
+        if self._doom is not None:
+            kind, cause = self._doom
+            return kind(cause, report.roll_call(self))
+        if any(rank.state == "waiting" for rank in self.ranks):
+            return Deadlock(report.deadlock_cause(self), report.roll_call(self))
+        for kind, left in ((UnreceivedMessages, report.unreceived(self)), (RequestsLeft, report.left(self))):
+            if left:
+                return kind(left, report.roll_call(self))
+        return None
+
+    def doom(self, kind: type[LaunchError], cause: str) -> None:
+        """The program is wrong, but let every rank go as far as it gets: then the report shows where that was."""
+        if self._doom is None:
+            self._doom = kind, cause
+
+    def abort(self, error: LaunchError) -> None:
+        """End the launch with `error`: no rank goes on."""
+        if self.error is None:
+            self.error = error
+        self._end()
+
+    def _end(self) -> None:
+        """Let every thread go: it finds `error` set, or has nothing left to do."""
+        self.over.set()
+        for rank in self.ranks:
+            with suppress(RuntimeError):  # it is running, or was let go a moment ago
+                rank.gate.release()
+
+    def _timed_out(self, timeout: float) -> TimedOut:
+        running = self.ranks[self._current]
+        stack, cause = report.stack_of(running), report.time_out_cause(timeout, running, self._doom)
+        return TimedOut(cause, report.roll_call(self), stack)
+
+    def _join(self, guard: Guard) -> None:
+        """See every thread off; one that does not listen gets the exception from outside."""
+        for rank in self.ranks:
+            if rank.thread is None or rank.thread.ident is None:
+                continue  # never started
+            rank.thread.join(None if self.error is None else 0.05)
+            for _ in range(100):
+                if not rank.thread.is_alive():
+                    break
+                guard.beat()
+                pythonapi.PyThreadState_SetAsyncExc(c_long(rank.thread.ident), py_object(Aborted))
+                rank.thread.join(0.01)
+
+    # Calls of the running rank ---------------------------------------------------------------------------------
+
+    def check(self, me: Rank) -> None:
+        """Whether `me` may make a call: the launch may have ended while it was computing, or `me` is somebody else."""
+        if self._ended:
+            raise RuntimeError("the launch that this communicator belongs to has ended")
+        if self.error is not None:
+            raise Aborted
+        if self._current != me.index or me.state != "running":
+            raise RuntimeError(
+                f"rank {self._current} uses the communicator of rank {me.index}, or two threads of a rank use one at "
+                f"once. Is it in a global variable of a module? Ranks share those: pass it as an argument"
+            )
+
+    def post(self, time: float, rank: int, action: Callable[[float], Any], turn: int = 0) -> None:
+        """Queue an event. Ties are broken by turn, then by rank, then by order of posting."""
+        self._number += 1
+        heappush(self._queue, (time, turn, rank, self._number, action))
+
+    def post_again(self, time: float, order: int, action: Callable[[float], Any]) -> None:
+        """Queue an event of somebody who has waited before: at its time it comes first, in the given order."""
+        self._number += 1
+        heappush(self._queue, (time, -1, order, self._number, action))
+
+    def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
+        """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
+        start, me.awaited = me.clock, requests
+        times = [request.done_at for request in requests]
+        if None in times or any_one:
+            Waiter(self, me.index, me.resume, requests, start, any_one)
+            self.stop(me)
+        else:
+            me.clock = max(start, *times)
+        me.awaited = ()
+        if me.clock > start:
+            self.timeline.append(Event(me.index, "wait", start, me.clock, -1, 0, me.group.name, me.call.name))
+
+    def stop(self, me: Rank) -> None:
+        """Let others run until an event wakes `me`."""
+        me.state = "waiting"
+        self._hand_over(me)
+        me.state = "running"
+
+    def poll(self, me: Rank, known: float | None = None) -> None:
+        """Let everything happen that is earlier than this rank's clock; the poll itself takes a moment.
+
+        That moment grows with the time waited, but never goes past the next event or what is polled for (`known`).
+        """
+        if me.clock != me.polled_at:  # it has done something else in between
+            me.polls, me.polling_since = 0, me.clock
+        soonest = min(self._queue[0][0] if self._queue else inf, inf if known is None else known)
+        longest = soonest - me.clock if soonest < inf else LONGEST_PAUSE
+        pause = min(PATIENCE * (me.clock - me.polling_since), longest)
+        me.polled_at = me.clock = me.clock + max(POLL_SECONDS, pause)
+        self._number += 1
+        heappush(self._polls, (me.clock, 0, me.index, self._number, me.resume))
+        self.stop(me)
+
+    def polled(self, me: Rank, success: bool) -> None:
+        """Count the polls in vain while nothing is in flight and only pollers are left: that is a deadlock too."""
+        if success:
+            me.polled_at = -1.0
+        if success or self._queue or self.horizon > me.clock:
+            me.polls = 0
+            return
+        me.polls += 1
+        enough = FRUITLESS_POLLS / (len(self._polls) + 1)
+        if me.polls >= enough and all(self.ranks[rank].polls >= enough for _, _, rank, *_ in self._polls):
+            me.state = "waiting"
+            self.doom(Deadlock, report.polling_cause(me))
+            self._finish(me)
+
+    def computed(self, me: Rank, start: float, seconds: float, reduced: int = 0, label: str = "") -> float:
+        """When a computation of `me` from `start` on ends; a slow rank takes longer, a reduction gamma a byte.
+
+        In the timeline, one that has a `label` and follows another of that label without a gap makes that one longer.
+        """
+        end = start + (seconds + reduced * self.network.gamma) * me.slow
+        last = self.timeline[me.computation] if label and me.computation >= 0 else None
+        if last is not None and (last.label, last.end) == (label, start):
+            self.timeline[me.computation] = last._replace(end=end)
+        elif end > start:
+            me.computation = len(self.timeline) if label else -1
+            self.timeline.append(Event(me.index, "compute", start, end, label=label))
+        return end
+
+    def count(self, rank: Any, nbytes: int) -> None:
+        """Count a message that leaves `rank`."""
+        rank.bytes_sent += nbytes
+        rank.messages += 1

@@ -1,0 +1,138 @@
+"""Messages on the virtual cluster: which receive gets which, and how long the transfer takes.
+
+A send and a receive that are posted become events; in the order of time each looks for its counterpart among those that
+wait, the earliest first, as MPI's rules of matching want it. When the two have met, the transfer starts as soon as the
+sender's outgoing port, the receiver's incoming port and all links of its way are free, and holds them for
+alpha + n beta (networks/network.py). Among those that wait for one thing, the one that met first goes first; but
+nothing stands idle for a transfer that still waits for something else. When a transfer starts, both ends learn when it
+is complete.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from typing import Any
+
+from ... import mpi
+from ...perf.timeline import Event
+from ..errors import CollectiveMismatch, Truncation, TypeMismatch
+from . import report
+from .completion import Request
+
+
+class Matching:
+    """What has been posted and not matched yet, and when each port and link is free again (seconds)."""
+
+    def __init__(self, engine: Any):
+        self.engine = engine
+        self.sends: dict[Any, list[Request]] = defaultdict(list)  # (context, dest) -> in the order of posting
+        self.receives: dict[Any, list[Request]] = defaultdict(list)
+        self.probes: dict[Any, list[Request]] = defaultdict(list)
+        self.free: dict[Any, float] = defaultdict(float)
+        self._transfers = 0
+        self._route = cache(engine.network.route)  # a launch asks for the same few routes over and over
+
+    def send(self, time: float, rank: Any, request: Request, turn: int) -> None:
+        """Post a send at `time`; a buffered one is complete at once, its data copied away."""
+        self.engine.count(rank, request.buffer.raw.size)
+        if not request.synchronous:
+            request.buffer = request.buffer._replace(raw=request.buffer.raw.copy())
+        self.engine.post(time, rank.index, lambda now: self._send_event(now, request), turn)
+
+    def receive(self, time: float, rank: Any, request: Request, turn: int) -> None:
+        """Post a receive at `time`."""
+        self.engine.post(time, rank.index, lambda now: self._receive_event(now, request), turn)
+
+    def _send_event(self, time: float, send: Request) -> None:
+        if not send.synchronous:
+            send.complete(self.engine, time)
+            self._depart(time, send)
+        place = send.context, send.peer
+        for number, receive in enumerate(self.receives[place]):
+            if receive.accepts(send):
+                del self.receives[place][number]
+                self._match(time, send, receive)
+                return
+        self.sends[place].append(send)
+        for probe in self.probes[place]:
+            if probe.accepts(send):
+                self.probes[place].remove(probe)
+                probe.complete(self.engine, time)
+                break
+
+    def _receive_event(self, time: float, receive: Request) -> None:
+        place = receive.context, receive.rank
+        send = self.find(receive)
+        if send is None:
+            self.receives[place].append(receive)
+        else:
+            self.sends[place].remove(send)
+            self._match(time, send, receive)
+
+    def find(self, receive: Request) -> Request | None:
+        """The first message that has been sent and that this receive (or probe) may take."""
+        return next((send for send in self.sends[receive.context, receive.rank] if receive.accepts(send)), None)
+
+    def probe(self, time: float, probe: Request) -> None:
+        """The event of a blocking probe: complete now, or with the first message that fits."""
+        if self.find(probe):
+            probe.complete(self.engine, time)
+        else:
+            self.probes[probe.context, probe.rank].append(probe)
+
+    def _match(self, time: float, send: Request, receive: Request) -> None:
+        sent, wanted = send.buffer, receive.buffer
+        if wanted is not None:
+            if sent.dtype != wanted.dtype and sent.raw.size:
+                return self.engine.doom(TypeMismatch, report.type_cause(send, receive))
+            if sent.raw.size > wanted.raw.size:
+                return self.engine.doom(Truncation, report.truncation_cause(send, receive))
+            if sent.raw.size < wanted.raw.size and send.tag in mpi.OWN_TAGS:
+                return self.engine.doom(CollectiveMismatch, report.length_cause(send, receive))
+        if receive.blocking and wanted is not None:
+            wanted.raw[: sent.raw.size] = sent.raw
+        else:
+            receive.parcel = sent.raw.copy() if send.synchronous else sent.raw
+        receive.status = (send.rank, send.tag, sent.raw.size)
+        send.receive = receive
+        if send.synchronous:
+            self._depart(time, send)
+        elif send.arrival is not None:
+            receive.complete(self.engine, max(time, send.arrival))
+
+    def _depart(self, time: float, send: Request) -> None:
+        """Let a transfer begin now, or when its way is free; those that wait try again in the order of this call."""
+        self._transfers += 1
+        self._try(time, send, self._transfers)
+
+    def _try(self, time: float, send: Request, order: int) -> None:
+        free = self._free_at(send.rank, send.peer)
+        if free > time:
+            self.engine.post_again(free, order, lambda now: self._try(now, send, order))
+            return
+        send.arrival = self.reserve(time, send.rank, send.peer, send.buffer.raw.size, send.group.name)
+        if send.synchronous:
+            send.complete(self.engine, send.arrival)
+        if send.receive is not None:
+            send.receive.complete(self.engine, send.arrival)
+
+    def _free_at(self, source: int, dest: int) -> float:
+        """When the ports and links of a way are all free, as far as is known now."""
+        return max([self.free[thing] for thing in self._held(source, dest)], default=0.0)
+
+    def _held(self, source: int, dest: int) -> tuple:
+        return () if source == dest else (("out", source), ("in", dest), *self._route(source, dest).links)
+
+    def reserve(self, time: float, source: int, dest: int, nbytes: int, group: str) -> float:
+        """Book the way of a message from `time` on, behind what has started already; return when it has arrived."""
+        if source == dest:
+            return time
+        route, free, held = self._route(source, dest), self.free, self._held(source, dest)
+        start = max(time, max([free[thing] for thing in held]))
+        end = start + (route.alpha + nbytes * route.beta)
+        for thing in held:
+            free[thing] = end
+        self.engine.timeline.append(Event(source, "send", start, end, dest, nbytes, group))
+        self.engine.timeline.append(Event(dest, "recv", start, end, source, nbytes, group))
+        return end

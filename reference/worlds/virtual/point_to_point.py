@@ -1,0 +1,316 @@
+"""The virtual communicator's messages: mpi4py's sends, receives and probes, of buffers and of objects."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import mpi
+from ...networks.network import Network
+from .. import spelling
+from ..buffers import NOTHING, Buffer, read
+from ..errors import LaunchError
+from .completion import Completion, Request
+from .context import Context
+from .engine import Engine, Rank
+from .objects import pack, unpack
+from .requests import VirtualRequest
+
+_PACKAGE = Path(__file__).parents[2]
+_MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi.py"))
+
+
+class NotOffered(NotImplementedError, AttributeError):
+    """A call that is lacking here; also what hasattr() wants to hear."""
+
+
+@cache
+def _is_machinery(filename: str) -> bool:
+    """Whether a call from this file is not the program's own line."""
+    return filename.startswith(_MACHINERY)
+
+
+def _read(buf: Any, peer: int, writable: bool = False) -> Buffer:
+    """The buffer of a message; for PROC_NULL there may be none."""
+    return NOTHING if buf is None and peer == mpi.PROC_NULL else read(buf, writable)
+
+
+class PointToPoint:
+    """A communicator's half that a message needs: who I am, my clock, and all that sends and receives."""
+
+    def __init__(self, engine: Engine, me: Rank, context: Context):
+        self._engine, self._me, self._context = engine, me, context
+        self._collectives = 0
+        self.kept: dict[str, Any] = {}  # behind mpi.kept
+        self._freed = False
+        self.rank, self.size = context.rank_of[me.index], len(context.group)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOffered(f"{name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
+
+    def __bool__(self) -> bool:
+        return not self._freed
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: rank {self.rank} of {self.size}>"
+
+    # Who and when ----------------------------------------------------------------------------------------------
+
+    def Get_rank(self) -> int:
+        """This rank's number in the group."""
+        return self.rank
+
+    def Get_size(self) -> int:
+        """The number of ranks in the group."""
+        return self.size
+
+    def Get_name(self) -> str:
+        """The group's name: what timelines and roll calls print."""
+        return self._context.name
+
+    def Set_name(self, name: str) -> None:
+        """Name the group."""
+        self._context.name = name
+
+    name = property(Get_name, Set_name)
+
+    @property
+    def network(self) -> Network:
+        """The network as the ranks of this group see it."""
+        return self._engine.network.among(self._context.group)
+
+    def wtime(self) -> float:
+        """This rank's clock in seconds."""
+        return self._me.clock
+
+    def compute(self, seconds: float, reduced: int = 0) -> None:
+        """Behind mpi.compute."""
+        if seconds < 0:
+            raise ValueError(f"a computation cannot take {seconds} s")
+        self._engine.check(self._me)
+        self._me.clock = self._engine.computed(self._me, self._me.clock, seconds, reduced)
+
+    def charge(self, seconds: float, label: str) -> None:
+        """Behind mpi.charge."""
+        self._engine.check(self._me)
+        self._me.clock = self._engine.computed(self._me, self._me.clock, seconds, label=label)
+
+    def sleep(self, seconds: float) -> None:
+        """Behind mpi.sleep."""
+        if seconds < 0:
+            raise ValueError(f"cannot sleep for {seconds} s")
+        self._engine.check(self._me)
+        self._me.clock += seconds
+
+    def _enter(self, name: str, describe: Callable[..., str] = spelling.plainly, *values: Any) -> None:
+        """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""
+        self._engine.check(self._me)
+        if self._freed:
+            raise mpi.Exception(mpi.ERR_COMM)
+        me, frame = self._me, sys._getframe(2)
+        while _is_machinery(frame.f_code.co_filename):
+            frame = frame.f_back
+        me.calls[name] += 1
+        me.call, me.group = spelling.Call(name, describe, values), self._context
+        me.where = frame.f_code.co_filename, frame.f_lineno
+
+    # Point to point --------------------------------------------------------------------------------------------
+
+    def refuse(self, kind: type[LaunchError], cause: str) -> None:
+        """End the launch with an error of the program; the others go on as far as they get, and then it is reported."""
+        self._engine.doom(kind, cause)
+        self._engine.stop(self._me)
+
+    def _check_dest(self, dest: int, tag: int) -> None:
+        if not 0 <= tag <= mpi.TAG_LIMIT:
+            raise mpi.Exception(mpi.ERR_TAG)
+        if dest != mpi.PROC_NULL and not 0 <= dest < self.size:
+            raise mpi.Exception(mpi.ERR_RANK)
+
+    def _post_send(self, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> Completion:
+        self._check_dest(dest, tag)
+        if dest == mpi.PROC_NULL:
+            return self._nothing()
+        synchronous = synchronous or not self._engine.buffered
+        request = Request(self._me, self._context.group[dest], tag, self._context.key, buffer, synchronous=synchronous)
+        self._engine.messages.send(self._me.clock, self._me, request, self._me.turn(self._me.clock))
+        return request
+
+    def _filter(self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False) -> Request:
+        """A receive that has not been posted yet."""
+        if tag != mpi.ANY_TAG and not 0 <= tag <= mpi.TAG_LIMIT:
+            raise mpi.Exception(mpi.ERR_TAG)
+        if source != mpi.ANY_SOURCE:
+            if not 0 <= source < self.size:
+                raise mpi.Exception(mpi.ERR_RANK)
+            source = self._context.group[source]
+        return Request(self._me, source, tag, self._context.key, buffer, blocking)
+
+    def _post_receive(self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False) -> Completion:
+        if source == mpi.PROC_NULL:
+            return self._nothing()
+        request = self._filter(buffer, source, tag, blocking)
+        self._engine.messages.receive(self._me.clock, self._me, request, self._me.turn(self._me.clock))
+        return request
+
+    def _nothing(self) -> Completion:
+        nothing = Completion()
+        nothing.done_at = self._me.clock
+        return nothing
+
+    def _finish(self, completion: Completion, status: mpi.Status | None) -> Any:
+        """Take delivery of a completed request; the object it carried, if it carried one."""
+        completion.take_delivery()
+        received = isinstance(completion, Request)
+        if status is not None:
+            source, tag, nbytes = completion.status if received else (mpi.PROC_NULL, mpi.ANY_TAG, 0)
+            status.source, status.tag, status.nbytes = self._context.rank_of.get(source, source), tag, nbytes
+        if received and completion.buffer is None:
+            return unpack(completion.parcel)
+        return getattr(completion, "result", None)
+
+    def _send(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> None:
+        self._enter(name, spelling.sending, dest, tag, buffer)
+        self._engine.wait(self._me, [self._post_send(buffer, dest, tag, synchronous)])
+
+    def _isend(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> VirtualRequest:
+        self._enter(name, spelling.sending, dest, tag, buffer)
+        return VirtualRequest(self, self._post_send(buffer, dest, tag, synchronous), buffer.raw)
+
+    def _receive(self, name: str, buffer: Buffer | None, source: int, tag: int, status: mpi.Status | None) -> Any:
+        self._enter(name, spelling.arguments, source, tag, buffer)
+        request = self._post_receive(buffer, source, tag, blocking=True)
+        self._engine.wait(self._me, [request])
+        return self._finish(request, status)
+
+    def _ireceive(self, name: str, buffer: Buffer | None, source: int, tag: int) -> VirtualRequest:
+        self._enter(name, spelling.arguments, source, tag, buffer)
+        watched = None if buffer is None else buffer.raw
+        return VirtualRequest(self, self._post_receive(buffer, source, tag), watched)
+
+    def _exchange(self, name, outgoing, dest, sendtag, incoming, source, recvtag, status) -> Any:
+        self._enter(name, spelling.exchanging, dest, sendtag, source, recvtag, incoming)
+        self._check_dest(dest, sendtag)  # before the receive is posted: a refused call leaves nothing behind
+        receive = self._post_receive(incoming, source, recvtag, blocking=True)
+        self._engine.wait(self._me, [receive, self._post_send(outgoing, dest, sendtag)])
+        return self._finish(receive, status)
+
+    def Send(self, buf, dest, tag=0):
+        """Send; returns when the receive has taken it (at once with buffered=True)."""
+        self._send("Send", _read(buf, dest), dest, tag)
+
+    def Ssend(self, buf, dest, tag=0):
+        """Send; returns when the receive has taken it, always."""
+        self._send("Ssend", _read(buf, dest), dest, tag, synchronous=True)
+
+    def Recv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None):
+        """Receive into `buf`."""
+        self._receive("Recv", _read(buf, source, writable=True), source, tag, status)
+
+    def Sendrecv(
+        self,
+        sendbuf,
+        dest,
+        sendtag=0,
+        recvbuf=None,
+        source=mpi.ANY_SOURCE,
+        recvtag=mpi.ANY_TAG,
+        status=None,
+    ):
+        """Send and receive at once: neither waits for the other."""
+        incoming, outgoing = _read(recvbuf, source, writable=True), _read(sendbuf, dest)
+        if incoming.raw.size and np.may_share_memory(incoming.raw, outgoing.raw):
+            raise mpi.Exception(mpi.ERR_BUFFER)
+        self._exchange("Sendrecv", outgoing, dest, sendtag, incoming, source, recvtag, status)
+
+    def Isend(self, buf, dest, tag=0) -> VirtualRequest:
+        """Begin to send; `buf` must not change until the request is complete."""
+        return self._isend("Isend", _read(buf, dest), dest, tag)
+
+    def Issend(self, buf, dest, tag=0) -> VirtualRequest:
+        """Isend that is complete only when a receive has taken the message."""
+        return self._isend("Issend", _read(buf, dest), dest, tag, synchronous=True)
+
+    def Irecv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG) -> VirtualRequest:
+        """Begin to receive; `buf` holds the message when the request is complete, and not before."""
+        return self._ireceive("Irecv", _read(buf, source, writable=True), source, tag)
+
+    def send(self, obj, dest, tag=0):
+        """Send an object, pickled."""
+        self._send("send", pack(obj), dest, tag)
+
+    def ssend(self, obj, dest, tag=0):
+        """Ssend of an object."""
+        self._send("ssend", pack(obj), dest, tag, synchronous=True)
+
+    def recv(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None):
+        """Receive an object."""
+        return self._receive("recv", None, source, tag, status)
+
+    def sendrecv(
+        self,
+        sendobj,
+        dest,
+        sendtag=0,
+        recvbuf=None,
+        source=mpi.ANY_SOURCE,
+        recvtag=mpi.ANY_TAG,
+        status=None,
+    ):
+        """Sendrecv of objects."""
+        return self._exchange("sendrecv", pack(sendobj), dest, sendtag, None, source, recvtag, status)
+
+    def isend(self, obj, dest, tag=0) -> VirtualRequest:
+        """Isend of an object."""
+        return self._isend("isend", pack(obj), dest, tag)
+
+    def issend(self, obj, dest, tag=0) -> VirtualRequest:
+        """Issend of an object."""
+        return self._isend("issend", pack(obj), dest, tag, synchronous=True)
+
+    def irecv(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG) -> VirtualRequest:
+        """Irecv of an object; the request's wait() returns it."""
+        return self._ireceive("irecv", None, source, tag)
+
+    def _probe(self, name: str, source: int, tag: int, status: mpi.Status | None, wait: bool) -> bool:
+        self._enter(name, spelling.arguments, source, tag)
+        if source == mpi.PROC_NULL:
+            self._finish(self._nothing(), status)
+            return True
+        probe, engine = self._filter(None, source, tag), self._engine
+        if wait:
+            turn = self._me.turn(self._me.clock)  # behind the receives that this rank has posted
+            engine.post(self._me.clock, self._me.index, lambda now: engine.messages.probe(now, probe), turn)
+            engine.wait(self._me, [probe])
+        else:
+            engine.poll(self._me)
+        found = engine.messages.find(probe)
+        if not wait:
+            engine.polled(self._me, found is not None)
+        if found is not None and status is not None:
+            status.source, status.tag = self._context.rank_of[found.rank], found.tag
+            status.nbytes = found.buffer.raw.size
+        return found is not None
+
+    def Probe(self, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> bool:
+        """Wait until a message is there that such a receive would take."""
+        return self._probe("Probe", source, tag, status, wait=True)
+
+    def Iprobe(self, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> bool:
+        """Whether a message is there that such a receive would take."""
+        return self._probe("Iprobe", source, tag, status, wait=False)
+
+    def probe(self, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> bool:
+        """Probe for an object."""
+        return self._probe("probe", source, tag, status, wait=True)
+
+    def iprobe(self, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> bool:
+        """Iprobe for an object."""
+        return self._probe("iprobe", source, tag, status, wait=False)
