@@ -73,11 +73,12 @@ def chapter_number(typed: str) -> int:
 
 
 def lint_parts() -> dict[str, list]:
-    """Return the commands that check style and floors."""
+    """Return the commands that check style, floors and the rules of the house."""
     return {
         "style (ruff check)": [BIN / "ruff", "check", "."],
         "format (ruff format --check)": [BIN / "ruff", "format", "--check", "."],
         "import floors (lint-imports)": [BIN / "lint-imports", "--no-logo"],
+        "rules of the house (.ci/rules.py)": [sys.executable, ROOT / ".ci/rules.py"],
     }
 
 

@@ -4,22 +4,18 @@ import ast
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import psutil
 import pytest
 from hypothesis import settings
 
-ROOT = Path(__file__).resolve().parent.parent
+from .files import ROOT
 
 
 @pytest.fixture
-def machines(monkeypatch):
+def machines(ci):
     """The module .ci/machines.py."""
-    monkeypatch.syspath_prepend(ROOT / ".ci")
-    import machines
-
-    return machines
+    return ci("machines")
 
 
 def said(code, **environment):

@@ -1,0 +1,62 @@
+"""The rule about sizes, and its exceptions, on planted files."""
+
+import pytest
+
+
+@pytest.fixture
+def house(tmp_path):
+    """A project with one package."""
+    for folder in ("reference/zero", "exercises/grading"):
+        (tmp_path / folder).mkdir(parents=True)
+    return tmp_path
+
+
+def function(lines, indent=0):
+    """The source of a function of so many lines."""
+    return "\n".join(" " * indent + line for line in ["def f():", *["    x = 1"] * (lines - 1)]) + "\n"
+
+
+def test_a_module_has_at_most_300_lines(house, ci):
+    faults = ci("sizes").faults
+    path = house / "reference/zero/stage.py"
+    path.write_text("x = 1\n" * 300)
+    assert faults(house, {}) == []
+    path.write_text("x = 1\n" * 301)
+    told = "reference/zero/stage.py has 301 lines, and a module has at most 300: divide it"
+    assert faults(house, {}) == [told] and faults(house, {"reference/zero/stage.py": "a table"}) == []
+
+
+@pytest.mark.parametrize("folder", ["reference/zero", "exercises/grading"])
+@pytest.mark.parametrize(
+    "source, name",
+    [
+        (function(61), "f"),
+        ("@cache\n" + function(60), "f"),
+        ("class C:\n" + function(61, indent=4), "C.f"),
+        ("if x:\n" + function(61, indent=4), "f"),
+        ("async " + function(61), "f"),
+        ("def g():\n    def f():\n" + "        x = 1\n" * 60, "g.f"),
+    ],
+)
+def test_a_function_has_at_most_60_lines(house, ci, folder, source, name):
+    (house / folder / "stage.py").write_text(source)
+    told = f"{folder}/stage.py:{name} has 61 lines, and a function has at most 60: divide it"
+    assert told in ci("sizes").faults(house, {})
+
+
+def test_a_function_of_60_lines_is_fine(house, ci):
+    (house / "reference/zero/stage.py").write_text(function(60))
+    assert ci("sizes").faults(house, {}) == []
+
+
+def test_an_exception_goes_when_it_is_not_needed(house, ci):
+    told = "reference/zero/gone.py is short enough: take it out of EXCEPTIONS in .ci/sizes.py"
+    assert ci("sizes").faults(house, {"reference/zero/gone.py": "was long"}) == [told]
+
+
+def test_every_exception_has_a_reason(ci):
+    assert all(ci("sizes").EXCEPTIONS.values())
+
+
+def test_the_rules_hold(ci):
+    assert ci("rules").faults() == []
