@@ -209,7 +209,7 @@ def test_an_exception_while_others_wait_for_that_rank():
     assert list(info.value.errors) == [1]
     assert info.value.cause.startswith("the program raised on rank 1: ValueError: planted (ranks 0 and 2 ")
     assert str(info.value.roll_call[2]).startswith(
-        "rank   2  waiting   recv(source=1, tag=5)  in group 'world'  at test_real"
+        "rank   2  waiting   recv(source=1, tag=5)  in group 'world'  at test_job.py"
     )
     assert start(around, 2, 1).results == [1, 0]
 
