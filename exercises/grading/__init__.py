@@ -21,12 +21,10 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     report.py       what the student sees
     __main__.py     grades the files of a whole class: python -m exercises.grading --help
     mutants.py      a solution with one small mistake after another, to grade the graders
+    wrong.py        wrong answers that people give, as edits of a solution
+    new.py          the skeleton of a new exercise: python -m exercises.grading new --help
 
-To add an exercise: its stub in exercises/chNN_topic.py; an Exercise (or Distributed, if it takes a communicator) of the
-same name in test_chNN_topic.py (where there are many, in graders/chNN_topic/, and listed there); two solutions whose
-docstrings say why, solutions/chNN_topic.py and chNN_topic_again.py; and in misconceptions/chNN_topic/NAME/ the wrong
-answers that people give, each with `EARNS`, words of the hint that it must get. `pytest tests/exercises` then grades
-the grader.
+CONTRIBUTING.md says how to add one. `pytest tests/exercises` grades the graders.
 
 What holds, whatever a student's code returns, raises, prints, changes in memory or writes into its pipe:
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from . import records, student
+from . import new, records, student
 from .exercise import Exercise
 from .grade import LONGEST, SOLVED, TO_DO, UNGRADED, WRONG, grade, readable
 from .keeper import Kept
@@ -170,6 +170,9 @@ def _cell(value: object) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Grade and print; return the exit status: see the top of this file."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["new"]:
+        return new.main(arguments[1:])
     parser = argparse.ArgumentParser(prog="python -m exercises.grading", description=__doc__.splitlines()[0])
     parser.add_argument("chapter", help="such as ch01")
     parser.add_argument("files", nargs="+", type=Path)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from .exercise import Answer, Case, Check, Finding
-from .values import SHAPE, Close, arrays, kept, new_array, number, own_memory, same_bits, unchanged
+from .values import SHAPE, Close, Number, arrays, kept, new_array, own_memory, same_bits, unchanged
 
 __all__ = [
     "SHAPE",
@@ -26,7 +26,7 @@ __all__ = [
     "messages",
     "new_array",
     "no_later_than",
-    "number",
+    "Number",
     "own_memory",
     "point_to_point",
     "received",

@@ -7,31 +7,40 @@ through than to try letter after letter.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from .exercise import Answer, Case, Check, Finding
+from .exercise import Answer, Case, Finding, Known
 
 
-def statements(right: str, among: str, why: Mapping[str, str]) -> Check:
-    """The function returns the letters of the right statements, in any order and case.
+@dataclass(frozen=True)
+class Statements:
+    """A check: the function returns the letters of the right statements, in any order and case.
 
     right   letters of the right statements; among: letters of all
     why     for each letter the hint for who has judged it wrongly. It speaks of the matter and names no letter.
     """
 
-    def check(case: Case, answer: Answer) -> Finding | None:
+    right: str
+    among: str
+    why: Mapping[str, str]
+
+    def __call__(self, case: Case, answer: Answer) -> Finding | None:
         (got,) = answer.results
         chosen = set(got.upper()) - set(" ,") if isinstance(got, str) else None
-        if chosen is None or not chosen <= set(among):
-            return _no_letters(got, among)
-        wrong = [letter for letter in among if (letter in chosen) != (letter in right)]
+        if chosen is None or not chosen <= set(self.among):
+            return _no_letters(got, self.among)
+        wrong = [letter for letter in self.among if (letter in chosen) != (letter in self.right)]
         if not wrong:
             return None
-        seen = f'"{got}": {_of(len(among) - len(wrong), len(among), "statements")} judged rightly.'
-        return Finding(seen, why[wrong[0]])
+        seen = f'"{got}": {_of(len(self.among) - len(wrong), len(self.among), "statements")} judged rightly.'
+        return Finding(seen, self.why[wrong[0]])
 
-    return check
+    @property
+    def known(self) -> list[Known]:
+        """Each statement judged wrongly, all others rightly."""
+        return [(_always("".join(set(self.right) ^ {letter})), self.why[letter]) for letter in self.among]
 
 
 def _no_letters(got: Any, among: str) -> Finding:
@@ -46,34 +55,41 @@ def _no_letters(got: Any, among: str) -> Finding:
     )
 
 
-def situations(
-    right: Mapping[str, str],
-    names: Sequence[str],
-    why: Mapping[tuple[str, str], str],
-    otherwise: Mapping[str, str],
-    thing: str = "situation",
-) -> Check:
-    """The function returns a dictionary that gives every situation the right name.
+@dataclass(frozen=True)
+class Situations:
+    """A check: the function returns a dictionary that gives every situation the right name.
 
     why         (situation, wrong name): the hint for who has chosen this name there
     otherwise   wrong name: the hint wherever `why` has none
     thing       what the exercise calls a situation
     """
 
-    def check(case: Case, answer: Answer) -> Finding | None:
+    right: Mapping[str, str]
+    names: Sequence[str]
+    why: Mapping[tuple[str, str], str]
+    otherwise: Mapping[str, str]
+    thing: str = "situation"
+
+    def __call__(self, case: Case, answer: Answer) -> Finding | None:
         (got,) = answer.results
-        finding = _no_dictionary(got, right, names, thing)
+        finding = _no_dictionary(got, self.right, self.names, self.thing)
         if finding is not None:
             return finding
-        wrong = [letter for letter in right if got[letter] != right[letter]]
+        wrong = [letter for letter in self.right if got[letter] != self.right[letter]]
         if not wrong:
             return None
         letter, name = wrong[0], got[wrong[0]]
-        so_far = _of(len(right) - len(wrong), len(right), f"{thing}s")
-        seen = f'{so_far} right; {letter} is no case for "{name}".'
-        return Finding(seen, why.get((letter, name), otherwise[name]))
+        so_far = _of(len(self.right) - len(wrong), len(self.right), f"{self.thing}s")
+        return Finding(f'{so_far} right; {letter} is no case for "{name}".', self._hint(letter, name))
 
-    return check
+    def _hint(self, letter: str, name: str) -> str:
+        return self.why.get((letter, name), self.otherwise[name])
+
+    @property
+    def known(self) -> list[Known]:
+        """Each situation with each wrong name, all others with the right one."""
+        wrong = [(letter, name) for letter in self.right for name in self.names if name != self.right[letter]]
+        return [(_always({**self.right, letter: name}), self._hint(letter, name)) for letter, name in wrong]
 
 
 def _no_dictionary(got: Any, letters: Mapping[str, str], names: Sequence[str], thing: str) -> Finding | None:
@@ -102,6 +118,11 @@ def _misspelt(letter: str, got: Any, names: Sequence[str]) -> Finding:
     near = difflib.get_close_matches(str(got).lower(), names, n=1, cutoff=0.7)
     guess = f'Is "{near[0]}" meant? ' if near else ""
     return Finding(f"{letter}: {got!r} is none of the names.", f"{guess}The names are {', '.join(names)}.")
+
+
+def _always(result: Any) -> Callable[..., Any]:
+    """An answer that is the same whatever it gets."""
+    return lambda *arguments: result
 
 
 def _of(some: int, of: int, things: str) -> str:

@@ -50,7 +50,9 @@ class Finding(NamedTuple):
     hint: str
 
 
+# A check may say what it knows to be wrong as `known`, a list of Known; tests then see that each earns its hint.
 Check = Callable[[Case, Answer], Finding | None]
+Known = tuple[Callable[..., Any], str]  # what somebody computes from the arguments who makes this mistake; the hint
 
 
 @dataclass(frozen=True)

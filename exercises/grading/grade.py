@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,42 +100,53 @@ def _verdict(exercise: Exercise, case: Case | None, got: Any, path: Path, world:
     return UNGRADED if isinstance(got, Ending) and got.kind == "no mpi" else WRONG, finding
 
 
-def accepted(exercise: Exercise, name: str, paths: list[Path], seed: int, limits: Limits) -> list[Path]:
-    """The files among `paths` whose function `name` passes: for many small variations of an answer that is trusted.
+def tried(
+    exercise: Exercise, name: str, paths: Sequence[Path], seed: int, limits: Limits
+) -> dict[Path, Finding | None]:
+    """What is found wrong with function `name` of each file, None for nothing: for variations of a trusted answer.
 
     They are tried and judged in two children side by side, because starting one takes longer than most of them. One
     that breaks its child is graded alone, and a new child goes on behind it. Raises GraderFailed if a check raises.
     """
-    cases, passed, left = draw(exercise, name, seed), [], [paths[::2], paths[1::2]]
-
-    def fine(path: Path) -> bool:
-        try:
-            played = (_play(exercise, name, str(path), case, "virtual", limits) for case in cases)
-            return all(_judge(exercise, case, got, path) is None for case, got in zip(cases, played))
-        except GraderFailed:
-            raise
-        except Exception:
-            return False
+    cases, found, left = draw(exercise, name, seed), {}, [list(paths[::2]), list(paths[1::2])]
 
     def child(part: list[Path]) -> Iterator[tuple[Any, str]]:
-        describe = functools.partial(endings.describe, path="")
-        return run(lambda send: [send(fine(path)) for path in part], "", limits.here(), describe, len(part))
+        def work(send: Callable) -> None:
+            for path in part:
+                send(_first_wrong(exercise, name, path, cases, limits))
+
+        return run(work, "", limits.here(), functools.partial(endings.describe, path=""), len(part))
 
     while left := [part for part in left if part]:
         children = [child(part) for part in left]
         first = [next(each) for each in children]  # now all of them are at work
         for part, one, rest in zip(left, first, children):
-            known = [verdict for verdict, _ in [one, *rest] if not isinstance(verdict, Ending)]
-            passed += [path for path, good in zip(part, known) if good]
-            del part[: len(known)]
+            told = [finding for finding, _ in [one, *rest] if not isinstance(finding, Ending)]
+            found |= {path: finding and Finding(*finding) for path, finding in zip(part, told)}
+            del part[: len(told)]
             if part:
                 path = part.pop(0)
                 alone = grade(exercise, name, path, seed, limits=limits)
                 if alone.grader_failed:
                     raise GraderFailed(alone.finding.seen)
-                if alone.state == SOLVED:
-                    passed.append(path)  # it had run out of its limits on a busy machine
-    return passed
+                found[path] = alone.finding  # it may have run out of its limits on a busy machine
+    return found
+
+
+def _first_wrong(exercise: Exercise, name: str, path: Path, cases: Sequence[Case], limits: Limits) -> list[str] | None:
+    """What is found wrong with one of the files that are tried, in their child. Raises GraderFailed."""
+    trouble = endings.before_running(student.read(path), name)
+    if trouble is not None:
+        return list(trouble)
+    for case in cases:
+        try:
+            got = _play(exercise, name, str(path), copy.deepcopy(case), "virtual", limits)  # others get the case, too
+        except Exception as error:
+            got = Ending("raised", endings.describe(error, str(path)))
+        finding = _judge(exercise, case, got, path)
+        if finding is not None:
+            return list(finding)
+    return None
 
 
 def draw(exercise: Exercise, name: str, seed: int) -> list[Case]:

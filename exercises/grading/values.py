@@ -5,14 +5,16 @@ None passes without having compared: NaN, infinity, another shape or type of ele
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from reference.verify import compare
 
-from .exercise import Answer, Case, Check, Finding
+from .exercise import Answer, Case, Check, Finding, Known
 
 Close = 1e-9  # relative: far above rounding, far below any mistake
 SHAPE = "Compare with the docstring: which elements belong there, and how many are they?"
@@ -140,25 +142,43 @@ def same_bits(case: Case, answer: Answer) -> Finding | None:
     return None
 
 
-def number(
-    expected: Callable[..., float], slips: Sequence[tuple[Callable[..., float], str]], otherwise: str, unit: str = ""
-) -> Check:
-    """The function returns the number expected(*arguments); a slip is a (formula, hint) of a known mistake."""
+@dataclass(frozen=True)
+class Number:
+    """A check: the function returns the number expected(*arguments); a slip is a (formula, hint) of a known mistake."""
 
-    def check(case: Case, answer: Answer) -> Finding | None:
+    expected: Callable[..., float]
+    slips: Sequence[Known]
+    otherwise: str
+    unit: str = ""
+
+    def __call__(self, case: Case, answer: Answer) -> Finding | None:
         (arguments,), (got,) = case.arguments, answer.results
         if got is None:
             return NOTHING
-        want = expected(*arguments)
+        want = self.expected(*arguments)
         if isinstance(got, bool) or not isinstance(got, int | float):
-            return Finding(f"it returned {_short(got)}.", f"Return one number{f', in {unit}' * bool(unit)}.")
+            return Finding(f"it returned {_short(got)}.", f"Return one number{f', in {self.unit}' * bool(self.unit)}.")
         if _equal(got, want):
             return None
-        hints = (hint for formula, hint in slips if _slipped(got, formula, arguments))
+        hints = (hint for formula, hint in self.slips if _slipped(got, formula, arguments))
         ratio = f", {got / want:.4g} times what is right" if want and np.isfinite(got) else ""
-        return Finding(f"it returned {got:.6g}{f' {unit}' * bool(unit)}{ratio}.", next(hints, otherwise))
+        unit = f" {self.unit}" * bool(self.unit)
+        return Finding(f"it returned {got:.6g}{unit}{ratio}.", next(hints, self.otherwise))
 
-    return check
+    @property
+    def known(self) -> list[Known]:
+        """Each slip where it gives a number, and what is right elsewhere."""
+        return [(self._making(formula), hint) for formula, hint in self.slips]
+
+    def _making(self, formula: Callable[..., float]) -> Callable[..., float]:
+        def answer(*arguments: Any) -> float:
+            try:
+                got = formula(*arguments)
+            except ArithmeticError:
+                got = math.nan
+            return self.expected(*arguments) if math.isnan(got) else got
+
+        return answer
 
 
 def _slipped(got: float, formula: Callable[..., float], arguments: tuple) -> bool:

@@ -85,7 +85,7 @@ def test_inputs_are_shown_as_one_can_read_and_type_them(value, text):
 
 @pytest.mark.parametrize("right, text", [(1, "1 of the 2 situations is right"), (0, "0 of the 2 situations are right")])
 def test_one_situation_is_right_and_two_are(right, text):
-    check = choices.situations({"A": "gather", "B": "reduce"}, ("gather", "reduce"), {}, {"gather": "", "reduce": ""})
+    check = choices.Situations({"A": "gather", "B": "reduce"}, ("gather", "reduce"), {}, {"gather": "", "reduce": ""})
     names = {"A": "gather", "B": "gather"} if right else {"A": "reduce", "B": "gather"}
     assert check(Case("", ((),)), Answer([names], [()], [])).seen.startswith(text)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from exercises.grading import Case, Distributed, Exercise, Finding, stacks
-from exercises.grading.grade import SOLVED, UNGRADED, WRONG, GraderFailed, accepted, grade
+from exercises.grading.grade import SOLVED, UNGRADED, WRONG, GraderFailed, grade, tried
 from exercises.grading.sandbox import Limits
 
 LIMITS = Limits(wall=20, cpu=0.5, memory=1 << 28)
@@ -156,7 +156,7 @@ def test_a_mistake_of_the_grader_is_told_kindly_and_never_passes(tmp_path, broke
     assert (verdict.case, verdict.passed) == ("2 ranks", 0)
     if checks:
         with pytest.raises(GraderFailed, match="ZeroDivisionError"):
-            accepted(exercise, "answer", [tmp_path / "answer.py"], 0, LIMITS)
+            tried(exercise, "answer", [tmp_path / "answer.py"], 0, LIMITS)
 
 
 def test_what_was_printed_for_the_failing_input_is_kept(tmp_path):

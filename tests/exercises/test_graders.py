@@ -1,19 +1,18 @@
 """The graders, graded: files as shipped are to do, solutions pass, and every wrong answer earns its own hint.
 
-Wrong answers are those that people give (misconceptions/CHAPTER/EXERCISE/) and mutants: each solution with one small
-mistake after another (grading/mutants.py). A mutant that computes the same is listed by name in equivalent.py.
+Wrong answers are those that people give (misconceptions/CHAPTER/EXERCISE.py, and what checks know to be wrong) and
+mutants: each solution with one small mistake after another (grading/mutants.py). A mutant that computes the same is
+listed by name in equivalent.py.
 """
 
-import ast
-import functools
 import importlib
 import itertools
 from pathlib import Path
 
 import pytest
 
-from exercises.grading import Exercise, student
-from exercises.grading.grade import SOLVED, TO_DO, WRONG, accepted, grade
+from exercises.grading import Answer, Exercise, student, wrong
+from exercises.grading.grade import SOLVED, TO_DO, draw, grade, tried
 from exercises.grading.mutants import mutants
 from exercises.grading.sandbox import Limits
 
@@ -43,27 +42,27 @@ def solutions(chapter: str) -> list[Path]:
     return sorted((FOLDER / "solutions").glob(f"{chapter}*.py"))
 
 
-def misconceptions() -> list:
-    """One parameter a file: (name of the exercise, path)."""
-    paths = sorted((FOLDER / "misconceptions").glob("*/*/*.py"))
-    return [
-        pytest.param(path.parent.name, path, id="-".join([path.parts[-3], path.parts[-2], path.stem])) for path in paths
-    ]
+def told(chapter: str, name: str, exercise: Exercise, folder: Path) -> dict[str, str]:
+    """By name, all that is said about each wrong answer; nothing about one that passes."""
+    paths = {}
+    for each, text in wrong.texts(chapter, name).items():
+        paths[each] = folder / f"{each}.py"
+        paths[each].write_text(text)
+    alone = {each: paths.pop(each) for each, its in wrong.wrongs(chapter, name).items() if its.alone}
+    found = tried(exercise, name, list(paths.values()), SEED, PATIENT)
+    found |= {path: grade(exercise, name, path, SEED, limits=PATIENT).finding for path in alone.values()}
+    return {each: "\n".join(found[path] or ()) for each, path in (paths | alone).items()}
 
 
-@functools.cache
-def earns(path: Path) -> str:
-    """What a misconception's hint must contain; the file is not run for it."""
-    tree = ast.parse(path.read_text())
-    (value,) = [
-        node.value.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "EARNS"
-    ]
-    return value
-
-
-def told(verdict) -> str:
-    """All that the student is told about a wrong answer."""
-    return "\n".join(verdict.finding)
+def first_hint(exercise: Exercise, cases: list, mistake) -> str | None:
+    """The hint for somebody who computes what `mistake` does, by the first check that finds something."""
+    for case in cases:
+        (arguments,) = case.arguments
+        answer = Answer([mistake(*arguments)], list(case.arguments), [False])
+        for check in exercise.checks:
+            if finding := check(case, answer):
+                return finding.hint
+    return None
 
 
 @pytest.mark.parametrize("chapter, name, exercise", ALL)
@@ -83,19 +82,23 @@ class TestEachExercise:
     def test_has_a_ladder_of_hints(self, chapter, name, exercise):
         assert len(exercise.hints) >= 2
 
-    def test_has_misconceptions_each_with_its_own_hint(self, chapter, name, exercise):
-        files = sorted((FOLDER / "misconceptions" / chapter / name).glob("*.py"))
-        assert len(files) >= 3
-        hints = {path.stem: earns(path) for path in files}
-        for one, other in itertools.permutations(hints, 2):
-            assert hints[one] not in hints[other], f"{one} and {other} earn the same hint"
+    def test_wrong_answers_are_rejected_each_with_its_own_hint(self, chapter, name, exercise, tmp_path):
+        wrongs = wrong.wrongs(chapter, name)
+        assert len(wrongs) + sum(len(getattr(check, "known", ())) for check in exercise.checks) >= 3
+        hints = told(chapter, name, exercise, tmp_path)
+        assert [each for each in wrongs if not hints[each]] == [], "they pass"
+        assert [each for each in wrongs if wrongs[each].earns not in hints[each]] == [], hints
+        for one, other in itertools.permutations(wrongs, 2):
+            assert wrongs[one].earns not in hints[other], f"{other} earns the hint of {one}, too: {hints[other]}"
 
-    def test_code_to_repair_is_a_misconception_as_it_is(self, chapter, name, exercise):
-        given = student.read(FOLDER / f"{chapter}.py")
-        if given.given(name):
-            wrong = student.read(FOLDER / "misconceptions" / chapter / name / "as_shipped.py")
-            _, _, *code = given.function(name).body
-            assert list(map(ast.dump, wrong.function(name).body)) == list(map(ast.dump, code))
+    def test_what_its_checks_know_to_be_wrong_earns_its_hint(self, chapter, name, exercise):
+        cases = draw(exercise, name, SEED)
+        for mistake, hint in (known for check in exercise.checks for known in getattr(check, "known", ())):
+            assert first_hint(exercise, cases, mistake) == hint
+
+    def test_code_to_repair_is_a_wrong_answer_as_it_is(self, chapter, name, exercise):
+        given = student.read(FOLDER / f"{chapter}.py").given(name)
+        assert given == (wrong.SHIPPED in wrong.wrongs(chapter, name))
 
     def test_mutants_of_its_solutions_are_caught(self, chapter, name, exercise, tmp_path):
         changes = {}
@@ -104,14 +107,6 @@ class TestEachExercise:
                 path = tmp_path / f"{solution.stem}_{number}.py"
                 path.write_text(text)
                 changes[path] = what
-        survivors = [changes[path] for path in accepted(exercise, name, list(changes), SEED, QUICK)]
+        found = tried(exercise, name, list(changes), SEED, QUICK)
+        survivors = [what for path, what in changes.items() if found[path] is None]
         assert sorted(survivors) == sorted(EQUIVALENT.get(name, {}))
-
-
-@pytest.mark.parametrize("name, path", misconceptions())
-def test_a_misconception_is_rejected_with_its_own_hint(name, path):
-    verdict = grade(EXERCISES[name], name, path, SEED, limits=PATIENT)
-    assert verdict.state == WRONG and not verdict.grader_failed
-    assert earns(path) in told(verdict)
-    others = {other.stem: earns(other) for other in path.parent.glob("*.py") if other != path}
-    assert [stem for stem, hint in others.items() if hint in told(verdict)] == []

@@ -24,7 +24,7 @@ NAMES = {"A": "ring", "B": "tree"}
 READY_MADE = {  # check: (case, right results)
     "arrays": (checks.arrays(lambda case, rank: (4,)), RANKS, X),
     "same_bits": (checks.same_bits, RANKS, [X[0], X[0]]),
-    "number": (checks.number(lambda x: 2 * x, [(lambda x: math.inf, "inf")], ""), ALONE, [8.0]),
+    "number": (checks.Number(lambda x: 2 * x, [(lambda x: math.inf, "inf")], ""), ALONE, [8.0]),
     "copies": (copies.copies(lambda case, rank: [copies.Piece(1 - rank)], "{rank}", [], ""), RANKS, X[::-1]),
     "no copies": (copies.copies(lambda case, rank: [], "{rank}", [], ""), RANKS, [np.zeros(0)] * 2),
     "sum": (sums.sum_over_ranks(sums.in_one_piece, whole=True), RANKS, [X[0] + X[1]] * 2),
@@ -38,9 +38,9 @@ READY_MADE = {  # check: (case, right results)
         RANKS,
         [X[0] + X[1]] * 2,
     ),
-    "statements": (choices.statements("AC", "ABC", dict.fromkeys("ABC", "why")), ALONE, ["AC"]),
+    "statements": (choices.Statements("AC", "ABC", dict.fromkeys("ABC", "why")), ALONE, ["AC"]),
     "situations": (
-        choices.situations(NAMES, ["ring", "tree"], {}, dict.fromkeys(["ring", "tree"], "why")),
+        choices.Situations(NAMES, ["ring", "tree"], {}, dict.fromkeys(["ring", "tree"], "why")),
         ALONE,
         [NAMES],
     ),
@@ -135,7 +135,7 @@ def test_arguments_that_were_emptied_or_reshaped_are_not_kept():
 
 
 def test_infinity_is_no_number_even_where_it_is_expected():
-    check = checks.number(lambda x: math.inf, [], "no")
+    check = checks.Number(lambda x: math.inf, [], "no")
     assert check(ALONE, Answer([math.inf], [(4.0,)], [False])) is not None
 
 
@@ -177,7 +177,7 @@ def test_numbers_that_are_too_large_are_told_as_what_they_are(value):
 def test_a_fraction_is_as_good_as_a_float(tmp_path):
     path = tmp_path / "answer.py"
     path.write_text("from fractions import Fraction\n\n\ndef answer(x):\n    return Fraction(1, 4) * x\n")
-    exercise = Exercise(lambda rng: [Case("x = 3", ((3,),))], [checks.number(lambda x: x / 4, [], "no")], [])
+    exercise = Exercise(lambda rng: [Case("x = 3", ((3,),))], [checks.Number(lambda x: x / 4, [], "no")], [])
     assert grade(exercise, "answer", path, seed=0).state == SOLVED
     path.write_text("def answer(x):\n    return object\n")
     verdict = grade(exercise, "answer", path, seed=0)

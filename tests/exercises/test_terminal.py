@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from exercises.grading import student
+from exercises.grading import student, wrong
 
 ROOT = Path(__file__).parents[2]
 STUDENT = "ch01_collectives.py"
-WRONG = "misconceptions/ch01_collectives/ring_reduce_scatter"
+SOLUTIONS = (ROOT / "exercises/solutions" / STUDENT).read_text()
+WRONG = wrong.texts("ch01_collectives", "ring_reduce_scatter")["whole_array_every_step"].removeprefix(SOLUTIONS)
 
 
 @pytest.fixture
@@ -34,10 +35,10 @@ def pytest_says(folder, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
-def answer(course, name):
-    """Write a solution or a misconception below the stub: for Python and for the grader, the last definition counts."""
+def answer(course, text):
+    """Write a file of answers below the stubs: for Python and for the grader, the last definition counts."""
     with open(course / "exercises" / STUDENT, "a") as file:
-        file.write("\n\n" + (course / "exercises" / name).read_text())
+        file.write(f"\n\n{text}")
 
 
 def test_a_fresh_clone_is_welcomed(course):
@@ -53,7 +54,7 @@ def test_a_fresh_clone_is_welcomed(course):
 
 
 def test_a_wrong_answer_gets_one_hint_and_the_same_inputs_again(course):
-    answer(course, f"{WRONG}/whole_array_every_step.py")
+    answer(course, WRONG)
     chosen = [STUDENT, "-k", "ring_reduce_scatter", "--seed", "5"]
     status, text = pytest_says(course / "exercises", "-q", *chosen)
     assert status == 1
@@ -105,7 +106,7 @@ def test_what_was_chosen_and_is_not_begun_is_told_where_to_begin(course):
 
 def test_several_processes_show_what_one_shows(course):
     """pytest -n 2: of pytest-xdist."""
-    answer(course, f"{WRONG}/whole_array_every_step.py")
+    answer(course, WRONG)
     chosen = ["exercises/", "-k", "ring_reduce_scatter or ring_time", "--seed", "5"]
     (status, one), (statuses, two) = pytest_says(course, *chosen), pytest_says(course, *chosen, "-n", "2", "--hints")
     assert status == statuses == 1
@@ -160,7 +161,7 @@ def test_a_misspelt_exercise_is_asked_for(course):
 
 @pytest.mark.mpi
 def test_a_solution_passes_in_both_worlds_and_is_told_why(course):
-    answer(course, f"solutions/{STUDENT}")
+    answer(course, SOLUTIONS)
     status, text = pytest_says(course, "exercises/", "-k", "ring_reduce_scatter", "--mpi")
     assert status == 0
     assert "also on real MPI ranks" in text

@@ -1,4 +1,4 @@
-"""Wrong answers that earn the same hint as a misconception, and so have no file of their own there."""
+"""Wrong answers that earn the same hint as another one, and so do not stand in exercises/misconceptions/."""
 
 from textwrap import dedent, indent
 

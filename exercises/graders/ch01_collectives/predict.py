@@ -1,5 +1,6 @@
 """Level 1 of chapter 1, predict: numbers to predict."""
 
+import itertools
 import math
 from collections import Counter
 
@@ -43,7 +44,7 @@ ring_time = Exercise(
         names="P n alpha beta",
     ),
     checks=[
-        checks.number(
+        checks.Number(
             ring_seconds,
             slips=[
                 (
@@ -130,7 +131,7 @@ ring_time = Exercise(
 seven_seconds = Exercise(
     cases=inputs.calls(()),
     checks=[
-        choices.statements(
+        choices.Statements(
             "BCD",
             "ABCDEF",
             why={
@@ -170,7 +171,7 @@ bus_bandwidth = Exercise(
         names="P n seconds",
     ),
     checks=[
-        checks.number(
+        checks.Number(
             lambda P, n, seconds: 2 * (P - 1) / P * n / seconds,
             slips=[
                 (
@@ -265,7 +266,7 @@ crossover = Exercise(
         names="P alpha beta",
     ),
     checks=[
-        checks.number(
+        checks.Number(
             crossing(rounds, rounds, hops, share),
             slips=[
                 *[
@@ -379,7 +380,7 @@ NAMES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "gather",
 which_collective = Exercise(
     cases=inputs.calls(()),
     checks=[
-        choices.situations(
+        choices.Situations(
             {
                 "A": "allreduce",
                 "B": "reduce-scatter",
@@ -517,7 +518,7 @@ hierarchical_time = Exercise(
         names="nodes per_node n inside card cards",
     ),
     checks=[
-        checks.number(
+        checks.Number(
             three_phases(),
             slips=[
                 *[
@@ -619,8 +620,10 @@ hierarchical_time = Exercise(
                         "2 n bytes is what a ring of very many ranks would send. With R of them a rank sends a little "
                         "less in each half: every block but one.",
                     )
-                    for inside in (1, lambda N, g, cards: 1 / (1 - 1 / g))
-                    for across in (1, lambda N, g, cards: 1 / (1 - 1 / N))
+                    for inside, across in itertools.product(
+                        (1, lambda N, g, cards: 1 / (1 - 1 / g)), (1, lambda N, g, cards: 1 / (1 - 1 / N))
+                    )
+                    if (inside, across) != (1, 1)
                 ],
                 (
                     three_phases(inside=lambda N, g, cards: 1 / g),

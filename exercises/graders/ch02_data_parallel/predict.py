@@ -36,7 +36,7 @@ step_time = Exercise(
         names="forward backward communication",
     ),
     checks=[
-        checks.number(
+        checks.Number(
             recurrence,
             slips=[
                 (
@@ -164,7 +164,7 @@ replica_price = Exercise(
         part(
             0,
             "stored",
-            checks.number(
+            checks.Number(
                 bytes_stored(16),
                 slips=[
                     (
@@ -214,7 +214,7 @@ replica_price = Exercise(
         part(
             1,
             "sent",
-            checks.number(
+            checks.Number(
                 lambda n, P, bandwidth: in_a_ring(P) * 2 * n,
                 slips=[
                     (
@@ -253,7 +253,7 @@ replica_price = Exercise(
         part(
             2,
             "seconds",
-            checks.number(
+            checks.Number(
                 lambda n, P, bandwidth: in_a_ring(P) * 2 * n / bandwidth,
                 slips=[
                     (
@@ -297,7 +297,7 @@ replica_price = Exercise(
 gains_of_accumulation = Exercise(
     cases=inputs.calls(()),
     checks=[
-        choices.statements(
+        choices.Statements(
             "BCEH",
             "ABCDEFGHI",
             why={
@@ -335,7 +335,7 @@ RULES = ("same", "linear", "square root")
 which_rate = Exercise(
     cases=inputs.calls(()),
     checks=[
-        choices.situations(
+        choices.Situations(
             {
                 "A": "linear",
                 "B": "square root",

@@ -38,7 +38,7 @@ compression_speedup = Exercise(
         names="P n wire bandwidth compress decompress",
     ),
     checks=[
-        checks.number(
+        checks.Number(
             speedup,
             slips=[
                 (
@@ -178,7 +178,7 @@ top_k_bytes = Exercise(
         names="d k",
     ),
     checks=[
-        checks.number(
+        checks.Number(
             lambda d, k: 4 * k + in_bytes(k * index_bits(d)),
             slips=[
                 (
@@ -268,7 +268,7 @@ SAMPLED = (
 who_is_unbiased = Exercise(
     cases=inputs.calls(()),
     checks=[
-        choices.situations(
+        choices.Situations(
             {
                 "A": "contraction",
                 "B": "unbiased",

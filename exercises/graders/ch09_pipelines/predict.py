@@ -1,5 +1,6 @@
 """Level 1 of chapter 9, predict: how long a pipeline is idle, what it keeps, which claims are true, TP or PP."""
 
+import itertools
 import math
 import sys
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ SHORTER = (
     "As in 1F1B the last rank waits for p - 1 passes of the others before it begins. But these are passes of stages a "
     "v-th as long. And how long is its own work, of v stages and m micro-batches?"
 )
-_share = checks.number(
+_share = checks.Number(
     share,
     slips=[
         (
@@ -173,6 +174,26 @@ def enough(p, percent):
     return max(1, -((p - 1) * (percent - 100) // percent))
 
 
+IN_FLOATS = [  # right on paper, and too many where the float is a little above a whole number
+    lambda p, percent: max(1, math.ceil((p - 1) * (1 - percent / 100) / (percent / 100))),
+    lambda p, percent: max(1, math.ceil((p - 1) / (percent / 100) - p + 1)),
+    lambda p, percent: max(1, math.ceil((p - 1) / (percent / 100) - (p - 1))),
+    lambda p, percent: max(1, math.ceil((p - 1) * (1 / (percent / 100) - 1))),
+    lambda p, percent: max(1, math.ceil((1 - percent / 100) * (p - 1) / (percent / 100))),
+    lambda p, percent: max(1, math.ceil((1 - percent / 100) / (percent / 100) * (p - 1))),
+]
+
+
+def unlucky(formula):
+    """Draws (p, percent) for which a formula in floats gives one too many, and no coarser mistake gives as many."""
+    found = [
+        (p, c)
+        for p, c in itertools.product(range(2, 60), range(1, 100))
+        if formula(p, c) not in (enough(p, c), 4 * p, math.ceil(p * (100 - c) / c))
+    ]
+    return lambda rng: found[int(rng.integers(len(found)))]
+
+
 least_micro_batches = Exercise(
     cases=inputs.calls(
         (8, 10),
@@ -184,10 +205,11 @@ least_micro_batches = Exercise(
         (6, 1),
         (3, 90),
         (1, 20),
+        *map(unlucky, IN_FLOATS),
         names="p percent",
     ),
     checks=[
-        checks.number(
+        checks.Number(
             enough,
             slips=[
                 (
@@ -218,13 +240,7 @@ least_micro_batches = Exercise(
                         "should come out as 12 is a little more and is rounded up to 13. Compute with whole numbers, "
                         "or try whether one micro-batch fewer would do.",
                     )
-                    for formula in (
-                        lambda p, percent: math.ceil((p - 1) * (1 - percent / 100) / (percent / 100)),
-                        lambda p, percent: math.ceil((p - 1) / (percent / 100) - p + 1),
-                        lambda p, percent: math.ceil((p - 1) / (percent / 100) - (p - 1)),
-                        lambda p, percent: math.ceil((p - 1) * (1 / (percent / 100) - 1)),
-                        lambda p, percent: math.ceil((1 - percent / 100) * (p - 1) / (percent / 100)),
-                    )
+                    for formula in IN_FLOATS
                 ],
                 (
                     lambda p, percent: (p - 1) * (100 - percent) // percent + 1,
@@ -428,7 +444,7 @@ PAYS = "Its bubble is smaller. Its memory? Compare how many micro-batches are in
 which_schedule = Exercise(
     cases=inputs.calls(()),
     checks=[
-        choices.situations(
+        choices.Situations(
             {
                 "A": "GPipe",
                 "B": "1F1B",

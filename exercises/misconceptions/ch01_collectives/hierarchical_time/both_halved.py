@@ -1,7 +1,0 @@
-"""Halves both speeds."""
-
-EARNS = "Were `inside` and `card` halved?"
-
-
-def hierarchical_time(nodes, per_node, n, inside, card, cards):
-    return 2 * (per_node - 1) / per_node * n / (inside / 2) + 2 * (nodes - 1) / nodes * n / (cards * card / 2)

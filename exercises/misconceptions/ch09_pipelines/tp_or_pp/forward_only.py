@@ -1,9 +1,0 @@
-"""Sums of the forward pass alone."""
-
-EARNS = "Sums are made in the backward pass, too"
-
-
-def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
-    n = 2 * batch * s * h
-    tp, pp = 4 * layers * (P - 1) * n / P, 2 * n
-    return tp, pp, "TP" if tp / bandwidth < seconds / P * (P - 1) / m else "PP"

@@ -1,9 +1,0 @@
-"""Charges PP's messages."""
-
-EARNS = "they cost no time here"
-
-
-def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
-    n = 2 * batch * s * h
-    tp, pp = 8 * layers * (P - 1) * n / P, 2 * n
-    return tp, pp, "TP" if tp / bandwidth < seconds / P * (P - 1) / m + pp / bandwidth else "PP"

@@ -1,9 +1,0 @@
-"""The whole pipeline's bytes."""
-
-EARNS = "what all ranks together send"
-
-
-def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
-    n = 2 * batch * s * h
-    tp, pp = 8 * layers * (P - 1) * n / P, 2 * n * (P - 1)
-    return tp, pp, "TP" if tp / bandwidth < seconds / P * (P - 1) / m else "PP"
