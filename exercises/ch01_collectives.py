@@ -8,6 +8,8 @@ Functions whose first argument is `comm` run once on each rank. `comm.rank` is t
 `mpi.waitall(requests)` waits for nonblocking calls. `comm.Split(color, key)` returns a communicator for a part of the
 ranks: those that pass the same color become a group, numbered from 0 in the order of their keys. A message of n bytes
 takes alpha + n beta seconds, on a link of its own; a rank sends one message and receives one at a time.
+
+Unless an exercise says otherwise, arguments stay as they are, and what is returned is memory of its own.
 """
 
 import heapq

@@ -8,6 +8,8 @@ Functions whose first argument is `comm` run once on each rank. `comm.rank` is t
 `comm.Iallreduce(mpi.IN_PLACE, x)` only begins to, and returns a request; until you have waited for it, with
 `request.Wait()` or with `mpi.waitall(requests)` for several, x belongs to MPI. `comm.Bcast(x, root=0)` replaces x by
 that of rank 0.
+
+Unless an exercise says otherwise, arguments stay as they are, and what is returned is memory of its own.
 """
 
 import heapq

@@ -10,6 +10,8 @@ Functions whose first argument is `comm` run once on each rank. `comm.rank` is t
 `comm.Allgather(x, table)` fills the array `table`, of P rows like x, with the x of every rank: row r is that of rank r.
 `comm.Sendrecv`, `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays between two ranks, as in mpi4py;
 `mpi.waitall(requests)` waits for what Isend and Irecv have begun. A message of n bytes takes alpha + n beta seconds.
+
+Unless an exercise says otherwise, arguments stay as they are, and what is returned is memory of its own.
 """
 
 import bisect

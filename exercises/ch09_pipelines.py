@@ -12,6 +12,8 @@ Where a rank has several stages the number of the stage stands in front: "5F2" i
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays between two ranks, as in mpi4py;
 `mpi.waitall(requests)` waits for what Isend and Irecv have begun. A message of n bytes takes alpha + n beta seconds.
+
+Unless an exercise says otherwise, arguments stay as they are, and what is returned is memory of its own.
 """
 
 import math

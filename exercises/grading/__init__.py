@@ -21,6 +21,8 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     report.py       what the student sees
     __main__.py     grades the files of a whole class: python -m exercises.grading --help
     mutants.py      a solution with one small mistake after another, to grade the graders
+    contract.py     what holds in every exercise: arguments are kept, results have memory of their own
+    spoilers.py     a solution that breaks what every answer keeps to (sends too much, float32, few elements only)
     wrong.py        wrong answers that people give, as edits of a solution
     new.py          the skeleton of a new exercise: python -m exercises.grading new --help
 

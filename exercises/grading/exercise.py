@@ -63,12 +63,15 @@ class Exercise:
     for runs that end without an answer, where this exercise knows better than endings.py: {the name of the exception or
     what its text says, "send(" for a call in which a rank waits, or the limit that was met ("cpu", "wall", "memory"):
     the hint, or a function of the case that gives it, or ""}. The first that fits is told.
+
+    in_place: the function is to write into its arguments, or may return them; contract.py then leaves them alone.
     """
 
     cases: Callable[[Any], Iterable[Case]]
     checks: Sequence[Check]
     hints: Sequence[str]
     endings: Mapping[str, str | Callable[[Case], str]] = field(default_factory=dict)
+    in_place: bool = False
 
     distributed = False
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import endings, real, student
+from .contract import CONTRACT
 from .exercise import Case, Exercise, Finding
 from .sandbox import Ending, Limits, run
 
@@ -100,10 +101,15 @@ def _verdict(exercise: Exercise, case: Case | None, got: Any, path: Path, world:
     return UNGRADED if isinstance(got, Ending) and got.kind == "no mpi" else WRONG, finding
 
 
-def tried(
-    exercise: Exercise, name: str, paths: Sequence[Path], seed: int, limits: Limits
-) -> dict[Path, Finding | None]:
-    """What is found wrong with function `name` of each file, None for nothing: for variations of a trusted answer.
+class Tried(NamedTuple):
+    """What is found wrong with a variation, None for nothing, and what it has printed."""
+
+    finding: Finding | None
+    printed: str
+
+
+def tried(exercise: Exercise, name: str, paths: Sequence[Path], seed: int, limits: Limits) -> dict[Path, Tried]:
+    """What comes of function `name` of each file: for variations of an answer that is trusted.
 
     They are tried and judged in two children side by side, because starting one takes longer than most of them. One
     that breaks its child is graded alone, and a new child goes on behind it. Raises GraderFailed if a check raises.
@@ -121,16 +127,20 @@ def tried(
         children = [child(part) for part in left]
         first = [next(each) for each in children]  # now all of them are at work
         for part, one, rest in zip(left, first, children):
-            told = [finding for finding, _ in [one, *rest] if not isinstance(finding, Ending)]
-            found |= {path: finding and Finding(*finding) for path, finding in zip(part, told)}
+            told = [Tried(_finding(got), printed) for got, printed in [one, *rest] if not isinstance(got, Ending)]
+            found |= dict(zip(part, told))
             del part[: len(told)]
             if part:
                 path = part.pop(0)
                 alone = grade(exercise, name, path, seed, limits=limits)
                 if alone.grader_failed:
                     raise GraderFailed(alone.finding.seen)
-                found[path] = alone.finding  # it may have run out of its limits on a busy machine
+                found[path] = Tried(alone.finding, alone.printed)  # it may have run out of its limits on a busy machine
     return found
+
+
+def _finding(sent: list[str] | None) -> Finding | None:
+    return None if sent is None else Finding(*sent)
 
 
 def _first_wrong(exercise: Exercise, name: str, path: Path, cases: Sequence[Case], limits: Limits) -> list[str] | None:
@@ -202,7 +212,7 @@ def _judge(exercise: Exercise, case: Case | None, got: Any, path: Path, world: s
     except Exception:  # whatever a changed grader may send
         return endings.TAMPERED
     try:
-        findings = (check(case, got) for check in exercise.checks)
+        findings = (check(case, got) for check in (*exercise.checks, *(() if exercise.in_place else CONTRACT)))
         return next((finding for finding in findings if finding is not None), None)
     except Exception as error:
         raise GraderFailed from error

@@ -268,7 +268,7 @@ def delay_compensated(w, gradient, reads, rate, strength):
     even have the wrong sign. With nothing late the correction is 0, and this is SGD. Follow-up: on f(w) = a w^2 / 2,
     which lambda would make the compensation exact at a given w_read, and why can one constant not do it for all?
     """
-    history = [w]
+    history = [w.copy()]
     for t, read in enumerate(reads):
         g = gradient(history[read])
         history.append(history[t] - rate * (g + strength * g * g * (history[t] - history[read])))

@@ -176,7 +176,7 @@ def delay_compensated(w, gradient, reads, rate, strength):
     """With the way that the weights have moved as a variable of its own: it is where the weights are now minus where
     they were when they were read.
     """
-    history = [w]
+    history = [w.copy()]
     for read in reads:
         old, now = history[read], history[-1]
         g = gradient(old)

@@ -101,3 +101,63 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
         f"{EACH.format(1)}  ->  {EACH.format(2)}": "one more than there are samples does not divide them",
     },
 }
+
+SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
+    # Chapter 1
+    "follow_the_sum": {"is right for few elements only": "not mended"},
+    "ring_allgather": {"is right for few elements only": "not mended"},
+    "ring_reduce_scatter": {"is right for few elements only": "not mended"},
+    "ring_allreduce": {"is right for few elements only": "not mended"},
+    "recursive_doubling": {"is right for few elements only": "not mended"},
+    "pairwise_alltoall": {"is right for few elements only": "not mended"},
+    "shift_right": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
+    "stop_together": {
+        "is right for few elements only": "not mended",
+        "sends more than is asked for": "not mended",
+        "sends one message more": "not mended",
+        "sends float32": "not mended",
+    },
+    "sum_of_my_row": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
+    "allreduce_together": {"is right for few elements only": "not mended"},
+    "hierarchical_allreduce": {"is right for few elements only": "not mended"},
+    "binomial_broadcast": {"is right for few elements only": "not mended"},
+    # Chapter 2
+    "step_time": {"is right for few elements only": "not mended"},
+    "average_gradients": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
+    "my_share": {"is right for few elements only": "not mended"},
+    "assign_buckets": {"is right for few elements only": "not mended"},
+    "backward_with_overlap": {"is right for few elements only": "not mended"},
+    "accumulate": {"is right for few elements only": "not mended"},
+    "batch_statistics": {"is right for few elements only": "not mended"},
+    "same_order": {"makes one collective more": "not mended", "sends more than is asked for": "not mended"},
+    "bucket_limit": {"is right for few elements only": "not mended"},
+    "shares": {"is right for few elements only": "not mended"},
+    "replicas_that_agree": {"is right for few elements only": "not mended"},
+    # Chapter 3
+    "how_late": {"is right for few elements only": "not mended"},
+    "stochastic_round": {"is right for few elements only": "not mended"},
+    "error_feedback": {"is right for few elements only": "not mended"},
+    "top_k_sum": {"is right for few elements only": "not mended", "sends float32": "not mended"},
+    "one_bit_sum": {"is right for few elements only": "not mended", "sends integers as bytes": "not mended"},
+    "local_sgd": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
+    "gossip_step": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
+    "slow_momentum": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
+    "bounded_staleness": {
+        "is right for few elements only": "not mended",
+        "sends more than is asked for": "not mended",
+        "sends one message more": "not mended",
+    },
+    "delay_compensated": {"is right for few elements only": "not mended"},
+    # Chapter 9
+    "when_it_ends": {"is right for few elements only": "not mended"},
+    "messages_of": {"is right for few elements only": "not mended"},
+    "first_wrong_action": {"is right for few elements only": "not mended"},
+    "partition": {"is right for few elements only": "not mended"},
+    "weight_stash": {"is right for few elements only": "not mended"},
+    "split_backward": {"is right for few elements only": "not mended"},
+    "blocking_both_ways": {
+        "is right for few elements only": "not mended",
+        "sends more than is asked for": "not mended",
+    },
+    "mean_over_micro_batches": {"is right for few elements only": "not mended"},
+}

@@ -1,8 +1,8 @@
 """The graders, graded: files as shipped are to do, solutions pass, and every wrong answer earns its own hint.
 
 Wrong answers are those that people give (misconceptions/CHAPTER/EXERCISE.py, and what checks know to be wrong) and
-mutants: each solution with one small mistake after another (grading/mutants.py). A mutant that computes the same is
-listed by name in equivalent.py.
+mutants: each solution with one small mistake after another (grading/mutants.py), and each solution spoiled in what
+every answer keeps to (grading/spoilers.py). What is no mistake after all is listed by name in equivalent.py.
 """
 
 import importlib
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from exercises.grading import Answer, Exercise, student, wrong
+from exercises.grading import Answer, Exercise, spoilers, student, wrong
 from exercises.grading.grade import SOLVED, TO_DO, draw, grade, tried
 from exercises.grading.mutants import mutants
 from exercises.grading.sandbox import Limits
 
-from .equivalent import EQUIVALENT
+from .equivalent import EQUIVALENT, SPARED
 
 FOLDER = Path(__file__).parents[2] / "exercises"
 SEED = 20_260_101
@@ -49,7 +49,7 @@ def told(chapter: str, name: str, exercise: Exercise, folder: Path) -> dict[str,
         paths[each] = folder / f"{each}.py"
         paths[each].write_text(text)
     alone = {each: paths.pop(each) for each, its in wrong.wrongs(chapter, name).items() if its.alone}
-    found = tried(exercise, name, list(paths.values()), SEED, PATIENT)
+    found = {path: each.finding for path, each in tried(exercise, name, list(paths.values()), SEED, PATIENT).items()}
     found |= {path: grade(exercise, name, path, SEED, limits=PATIENT).finding for path in alone.values()}
     return {each: "\n".join(found[path] or ()) for each, path in (paths | alone).items()}
 
@@ -91,6 +91,15 @@ class TestEachExercise:
         for one, other in itertools.permutations(wrongs, 2):
             assert wrongs[one].earns not in hints[other], f"{other} earns the hint of {one}, too: {hints[other]}"
 
+    def test_spoiled_solutions_are_caught(self, chapter, name, exercise, tmp_path):
+        text, paths = solutions(chapter)[0].read_text(), {}
+        for number, (what, spoiled) in enumerate(spoilers.spoiled(text, name, exercise.distributed)):
+            paths[tmp_path / f"spoiled_{number}.py"] = what
+            (tmp_path / f"spoiled_{number}.py").write_text(spoiled)
+        found = tried(exercise, name, list(paths), SEED, PATIENT)
+        passed = [paths[path] for path, each in found.items() if each.finding is None and spoilers.MARK in each.printed]
+        assert sorted(passed) == sorted(SPARED.get(name, {}))
+
     def test_what_its_checks_know_to_be_wrong_earns_its_hint(self, chapter, name, exercise):
         cases = draw(exercise, name, SEED)
         for mistake, hint in (known for check in exercise.checks for known in getattr(check, "known", ())):
@@ -108,5 +117,5 @@ class TestEachExercise:
                 path.write_text(text)
                 changes[path] = what
         found = tried(exercise, name, list(changes), SEED, QUICK)
-        survivors = [what for path, what in changes.items() if found[path] is None]
+        survivors = [what for path, what in changes.items() if found[path].finding is None]
         assert sorted(survivors) == sorted(EQUIVALENT.get(name, {}))

@@ -330,6 +330,7 @@ binomial_broadcast = Distributed(
         "For another root count in a circle: me = (comm.rank - root) % comm.size takes the place of the rank in all "
         "questions; whoever is number m is rank (m + root) % comm.size.",
     ],
+    in_place=True,
 )
 
 

@@ -188,6 +188,7 @@ replicas_that_agree = Distributed(
         "Before the loop: what a replica begins with. In the loop: the mean to which the centre moves; and the length, "
         "which is measured before the gradient is that of all.",
     ],
+    in_place=True,
 )
 
 

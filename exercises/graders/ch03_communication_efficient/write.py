@@ -964,4 +964,5 @@ bounded_staleness = Distributed(
         "A worker may go on if clock[worker] - min(all clocks) <= bound, and if it has not done all its steps. In the "
         "end comm.Bcast(w, root=0) on all ranks.",
     ],
+    in_place=True,
 )

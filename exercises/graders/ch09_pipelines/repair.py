@@ -154,6 +154,7 @@ blocking_both_ways = Distributed(
         "Until then the array that is sent must stay as it is. Recv(dy, ...) writes into y[i], which may still be on "
         "its way: receive into np.empty_like(dy).",
     ],
+    in_place=True,
 )
 
 

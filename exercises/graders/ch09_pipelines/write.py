@@ -815,6 +815,7 @@ split_backward = Distributed(
         "product for each layer.",
         "dz = dy * (xs[l + 1] > 0); dy = multiply(comm, dz, weights[l].T); later multiply(comm, xs[l].T, dz).",
     ],
+    in_place=True,
 )
 
 
