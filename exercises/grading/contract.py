@@ -1,7 +1,7 @@
 """What holds in every exercise, whether its own checks speak of it or not, unless the exercise says otherwise.
 
-Arguments are as they were after the call, and a result is no memory of an argument. These checks come after the
-exercise's own, which have more to say.
+Arguments are as they were after the call, and a result is no memory of an argument. (An object of a grader's own may
+note what was done with it.) These checks come after the exercise's own, which have more to say.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from numpy import array_equal, ndarray
 
 from .exercise import Answer, Case, Check, Finding
-from .plain import decode, encode
+from .plain import Other, decode, encode
 
 CHANGED = (
     "The caller still needs it as it was: work on a copy. (Slices of an array are views; .sort(), .pop(), .append() "
@@ -24,7 +24,7 @@ SHARED = (
 
 
 def kept(case: Case, answer: Answer) -> Finding | None:
-    """Arguments of any kind are the same after the call."""
+    """Arguments that are plain data are the same after the call."""
     for rank, (before, after) in enumerate(zip(case.arguments, answer.arguments)):
         for number, (was, now) in enumerate(zip(before, after), 1):
             if not _same(decode(encode(was)), now):
@@ -50,4 +50,4 @@ def _same(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
         return list(one) == list(other) and all(map(_same, one.values(), other.values()))
-    return type(one).__name__ == type(other).__name__ and (repr(one) == repr(other))
+    return type(one).__name__ == type(other).__name__ and (isinstance(one, Other) or repr(one) == repr(other))
