@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import parse_qsl, urldefrag
 
-from reference.pages.explorer import WORKS
-from reference.pipeline.analysis.bubbles import Outside
+from reference.pages.explorer import PASS_SECONDS
+from reference.pipeline.analysis.bubbles import NoClosedForm
 from reference.pipeline.analysis.draw import labels
 from reference.pipeline.analysis.formulas import bubble
 from reference.pipeline.analysis.versions import kept_versions
@@ -50,8 +50,8 @@ def title_of(name: str, p: str, m: str, v: str) -> str:
 def closed(setting: tuple, work: str, send: float) -> str:
     """How what is shown of the closed form of the bubble must begin."""
     try:
-        return f"{100 * bubble(*setting, WORKS[work].whole(send)):.1f} %idle"
-    except Outside as error:
+        return f"{100 * bubble(*setting, PASS_SECONDS[work].whole(send)):.1f} %idle"
+    except NoClosedForm as error:
         return f"–{error}"[:20]
 
 
@@ -128,7 +128,7 @@ class Explored:
                 refused.append(str(error))
                 figures.append(None)
                 continue
-            times = simulate(schedule, WORKS[self.work].costs(schedule, float(self.send)))
+            times = simulate(schedule, PASS_SECONDS[self.work].costs(schedule, float(self.send)))
             figures.append(figures_of(schedule, times))
             told = shown["figures"]["by the closed form"][len(figures) - 1]
             form = closed((name, *map(int, sizes)), self.work, float(self.send))

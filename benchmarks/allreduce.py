@@ -243,7 +243,7 @@ def evaluate_many(P: int = 10_000) -> None:
 def main() -> None:
     """Parent, or one of its ranks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=cli.ranks, default=8)
+    parser.add_argument("--ranks", type=cli.rank_count, default=8)
     parser.add_argument("--quick", action="store_true", help="a few sizes only")
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help=argparse.SUPPRESS)

@@ -109,18 +109,18 @@ def bytes_of_a_step(name: str, comm) -> int:
     """Most bytes that a rank sends in a step, counted at its communicator; and the count's, which MPI itself sends."""
     from reference.data_parallel.replica import Replica
     from reference.worlds.real.counting import Counted
-    from reference.worlds.real.logbook import Meter
+    from reference.worlds.real.logbook import Logbook
 
-    meter = Meter(comm.rank, comm)
-    counting = Counted.over(comm, meter)
+    logbook = Logbook(comm.rank, comm)
+    counting = Counted.over(comm, logbook)
 
     def wrap(model):
         return model, Replica(counting, model).backward
 
     step = stepper(name, comm, wrap)
-    before = meter.bytes_sent
+    before = logbook.bytes_sent
     step()
-    return comm.allreduce(meter.bytes_sent - before, mpi.MAX) + 8
+    return comm.allreduce(logbook.bytes_sent - before, mpi.MAX) + 8
 
 
 def on_every_rank(out: str, measure: Callable[[Any], dict]) -> None:
@@ -200,7 +200,7 @@ def report(ranks: int, found: dict) -> list[float]:
 def main() -> None:
     """Parent, or one of its ranks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=cli.ranks, nargs="+", default=[2, 4])
+    parser.add_argument("--ranks", type=cli.rank_count, nargs="+", default=[2, 4])
     parser.add_argument("--quick", action="store_true", help="2 ranks, few turns")
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("--shorten", type=int, default=1, help=argparse.SUPPRESS)

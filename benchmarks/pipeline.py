@@ -156,7 +156,7 @@ def report_analysis() -> None:
     """Print how long it takes to check, time and find schedules."""
     from reference.pipeline.analysis.validate import validate
     from reference.pipeline.schedules import make
-    from reference.pipeline.schedules.search import find
+    from reference.pipeline.schedules.search import find_schedule
     from reference.pipeline.simulate import UNIT, simulate
 
     rows = []
@@ -167,7 +167,7 @@ def report_analysis() -> None:
     print(f"\np = {LARGE[0]}, m = {LARGE[1]}: seconds (at most 1)")
     print(tabulate(rows, ["", "actions", "validate", "simulate"], disable_numparse=True, stralign="right"))
     p, m = FOUND
-    print(f"scheduler at p = {p}, m = {m}: {seconds(find, p, m, UNIT, p):.1f} s")
+    print(f"scheduler at p = {p}, m = {m}: {seconds(find_schedule, p, m, UNIT, p):.1f} s")
 
 
 def report_lines() -> None:
@@ -228,7 +228,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few turns")
     parser.add_argument("--out", help=argparse.SUPPRESS)
-    parser.add_argument("--turns", type=cli.count, default=TURNS, help="(default: %(default)s)")
+    parser.add_argument("--turns", type=cli.whole_number, default=TURNS, help="(default: %(default)s)")
     arguments = parser.parse_args()
     if arguments.out:
         return on_every_rank(arguments.out, lambda comm: measure_all(comm, arguments.turns))

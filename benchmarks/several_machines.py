@@ -31,7 +31,7 @@ from reference.collectives.evaluate import evaluate
 from reference.collectives.placed import placed, traffic
 from reference.networks.network import Network, two_level
 from reference.perf.measure import Spread, measure
-from reference.ring_allreduce import check_sizes, in_bytes
+from reference.ring_allreduce import check_message_sizes, in_bytes
 from reference.verify import compare
 
 HERE = Path(__file__).resolve()
@@ -258,7 +258,7 @@ def parser() -> cli.Parser:
 def run(comm, options: argparse.Namespace) -> int:
     """Measure on the ranks there are; rank 0 prints."""
     say = partial(print, flush=True) if comm.rank == 0 else lambda text: None
-    check_sizes(comm, options.size, "float32", options.repeat)
+    check_message_sizes(comm, options.size, "float32", options.repeat)
     at = shape(comm)
     found = orders(comm, at)
     one = found["node by node"].comm

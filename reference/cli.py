@@ -95,18 +95,18 @@ def nbytes(text: str) -> int:
     return int(size)
 
 
-def count(text: str, low: int = 1, high: int = 10**6) -> int:
+def whole_number(text: str, low: int = 1, high: int = 10**6) -> int:
     """ "8" -> 8. Raises ArgumentTypeError for what is not a whole number from low to high."""
     if not text.isdecimal() or not low <= int(text[:20]) <= high:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from {low:,} to {high:,}")
     return int(text)
 
 
-def ranks(text: str) -> int:
+def rank_count(text: str) -> int:
     """A number of ranks to start: 2 or more, for one has nobody to talk to, and as many as fit into memory."""
     most = max(2, psutil.virtual_memory().available // RANK_BYTES)
     try:
-        return count(text, 2, most)
+        return whole_number(text, 2, most)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(
             f"{error}: one has nobody to talk to, and each takes 100 MB of memory"

@@ -57,16 +57,16 @@ def parser() -> cli.Parser:
     return p
 
 
-def check(comm, options: argparse.Namespace) -> list[int]:
+def check_arguments(comm, options: argparse.Namespace) -> list[int]:
     """The message sizes in bytes; BadInput if they make no sense or do not fit into the memory of some machine."""
     itemsize = np.dtype(options.dtype).itemsize
     sizes = options.size or [size for size in SIZES if size % itemsize == 0]
-    check_sizes(comm, sizes, options.dtype, options.repeat)
+    check_message_sizes(comm, sizes, options.dtype, options.repeat)
     check_own(comm.size, options, max(sizes) // itemsize)
     return sizes
 
 
-def check_sizes(comm, sizes: list[int], dtype: str, repeat: int | None) -> None:
+def check_message_sizes(comm, sizes: list[int], dtype: str, repeat: int | None) -> None:
     """Raise BadInput on every rank for sizes that are no array of this type or do not fit, or cannot be repeated so."""
     largest, itemsize = max(sizes), np.dtype(dtype).itemsize
     cli.check_range("--repeat", repeat, 1, MOST_REPEAT)
@@ -184,7 +184,7 @@ def as_fit(machine: fit.Fit) -> str:
 
 def run(comm, options: argparse.Namespace) -> int:
     """Verify and measure all sizes; print as they come."""
-    sizes, say = check(comm, options), comm.rank == 0 and not options.json
+    sizes, say = check_arguments(comm, options), comm.rank == 0 and not options.json
     if say:
         ranks = f"{comm.size} rank{'s' * (comm.size > 1)}"
         print(f"{options.algorithm} all-reduce of {options.dtype} on {ranks}, {cli.library()}")

@@ -43,7 +43,7 @@ from .pipeline.analysis import draw
 from .pipeline.messages import check_tags
 from .pipeline.runtime import trainer
 from .pipeline.schedule import Schedule
-from .pipeline.schedules.catalogue import SCHEDULES, make, named, stages
+from .pipeline.schedules.catalogue import SCHEDULES, canonical_name, make, stages
 from .pipeline.simulate import Times
 
 Build = Callable[[int], nn.Module]  # seed -> a model
@@ -96,7 +96,7 @@ def parser() -> cli.Parser:
     return p
 
 
-def check(options: argparse.Namespace) -> None:
+def check_arguments(options: argparse.Namespace) -> None:
     """Fill in what was left open. Raises BadInput for settings that make no sense."""
     others, why = (
         (PIPELINE, "for pipelines: say with --stages how many ranks make one")
@@ -120,7 +120,7 @@ def check(options: argparse.Namespace) -> None:
         raise cli.BadInput(f"--rate must be from {least:.1e} to {most:.1e}, as float32 is, got {options.rate}")
 
 
-def check_sizes(ranks: int, options: argparse.Namespace, samples: int) -> None:
+def check_batch_sizes(ranks: int, options: argparse.Namespace, samples: int) -> None:
     """Raise BadInput for ranks that no pipeline takes, a batch larger than the data, and empty micro-batches."""
     try:
         trainer.check_ranks(ranks, options.stages or 1)
@@ -149,7 +149,7 @@ def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Bu
     """The schedule, None without a pipeline, and what builds the model. Raises BadInput if they cannot be."""
     p, m, v = options.stages, options.micro_batches, options.chunks
     try:
-        name = named(options.schedule)
+        name = canonical_name(options.schedule)
         if name == "1F1B" and v and v > 1:
             name = "interleaved 1F1B"
         if not p:
@@ -159,7 +159,7 @@ def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Bu
         check_tags(S, m)
         build = partial(MODELS[options.model][0], options.layers or max(2, S))
         schedule = make(name, p, m, v)
-        trainer.check(ranks, schedule, build(0))
+        trainer.check_training(ranks, schedule, build(0))
     except ValueError as error:
         raise cli.BadInput(str(error)) from None
     return schedule, build
@@ -167,7 +167,7 @@ def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Bu
 
 def train_parallel(comm, options: argparse.Namespace, model: nn.Module, data: Data) -> tuple[list[float], list[float]]:
     """Mean loss of the global batch, and seconds of this rank, of each step; the model is trained in place."""
-    replicate.broadcast(comm, model)
+    replicate.broadcast_parameters(comm, model)
     replica = Replica(comm, model, options.bucket, order=options.order)
     replica.communicate = COMPRESSORS[options.compress](replica)
     optimizer = make_optimizer(options, model.parameters())
@@ -208,7 +208,7 @@ def train_pipelined(
 ) -> tuple[dict, Times]:
     """Losses and seconds as from train_parallel, and a step beside its simulation; the model is trained in place."""
     optimizer, steps = partial(make_optimizer, options), progress(comm, options)
-    done = trainer.train(comm, schedule, model, data, optimizer, steps, options.batch, options.seed)
+    done = trainer.train_pipeline(comm, schedule, model, data, optimizer, steps, options.batch, options.seed)
     about = {"schedule": schedule.name, "stages": schedule.stages, "late": schedule.weights != "flush"}
     return {"losses": done.losses, "seconds": done.seconds} | about | done.beside(), done.typical
 
@@ -227,10 +227,10 @@ def inexact(found: dict) -> str:
 
 def run(comm, options: argparse.Namespace) -> int:
     """Train, verify, and print what came of it."""
-    check(options)
+    check_arguments(options)
     load = MODELS[options.model][1]
     data, unseen = cli.attempt(comm, f"no data for --model {options.model}", lambda: (load(True), load(False)))
-    check_sizes(comm.size, options, len(data.y))
+    check_batch_sizes(comm.size, options, len(data.y))
     schedule, build = chosen(comm.size, options)
     cli.check_writable(comm, "--timeline", options.timeline)
     torch.set_num_threads(1)  # ranks share the cores

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-TINY = 5e-324  # the smallest float64: the error of what differs, however little
+SMALLEST = 5e-324  # the smallest float64: the error of what differs, however little
 BLOCK = 2**16  # elements that are looked at together, so that large arrays are not copied as a whole
 
 
@@ -221,7 +221,7 @@ def _relative(a: np.ndarray, b: np.ndarray, floor: float) -> np.ndarray:
         wide = np.result_type(a.dtype, np.float64)
         off = np.abs(a.astype(wide) - b.astype(wide)) if a.dtype.kind in "fcb" else _distance(a, b).astype(float)
         errors = off / np.maximum(np.abs(b.astype(wide)), floor)
-    return np.where(np.isnan(errors), math.inf, np.maximum(errors, TINY)).astype(float)
+    return np.where(np.isnan(errors), math.inf, np.maximum(errors, SMALLEST)).astype(float)
 
 
 def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -233,6 +233,6 @@ def _distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _of_large(off: int, expected: int, floor: float) -> float:
     """The relative error of one pair of ints that may exceed every float."""
     try:
-        return max(abs(off) / max(abs(expected), floor), TINY) if off else 0.0
+        return max(abs(off) / max(abs(expected), floor), SMALLEST) if off else 0.0
     except (ZeroDivisionError, OverflowError):
         return math.inf

@@ -233,5 +233,5 @@ def test_numbers_of_ranks_that_cannot_be_are_refused(text):
     with pytest.raises(
         argparse.ArgumentTypeError, match=r"is not a whole number from 2 to [\d,]+: .* 100 MB of memory"
     ):
-        cli.ranks(text)
-    assert cli.ranks("2") == 2 and cli.count("7") == 7
+        cli.rank_count(text)
+    assert cli.rank_count("2") == 2 and cli.whole_number("7") == 7

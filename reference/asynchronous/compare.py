@@ -31,7 +31,7 @@ from .staleness import DAMPED, compensated
 from .timed import Timed
 
 
-class Setting(NamedTuple):
+class Contest(NamedTuple):
     """What a contest is about.
 
     seconds, jitter   of one gradient, see Timed        period, post   of local SGD
@@ -59,35 +59,37 @@ class Seen(NamedTuple):
 Watch = Callable[[Tensor], None]
 
 
-def _served(comm, s: Setting, watch: Watch, policy: Policy, share: bool = True) -> None:
+def _served(comm, s: Contest, watch: Watch, policy: Policy, share: bool = True) -> None:
     rate = s.rate / (comm.size - 1) if share else s.rate
-    parameter_server.train(comm, s.objective, s.steps, rate, policy, watch=watch)
+    parameter_server.train_with_servers(comm, s.objective, s.steps, rate, policy, watch=watch)
 
 
-def _local(comm, s: Setting, watch: Watch, outer: Outer = AVERAGE, post: int = 0) -> None:
+def _local(comm, s: Contest, watch: Watch, outer: Outer = AVERAGE, post: int = 0) -> None:
     post = min(post, s.steps)
     phases = local_sgd.periodic(s.steps - post, s.period)
-    local_sgd.train(comm, s.objective, phases, s.rate, outer=outer, synchronous=post, watch=watch)
+    local_sgd.train_local_sgd(comm, s.objective, phases, s.rate, outer=outer, synchronous=post, watch=watch)
 
 
-METHODS: dict[str, Callable[[Any, Setting, Watch], None]] = {
+METHODS: dict[str, Callable[[Any, Contest, Watch], None]] = {
     "all-reduce": lambda comm, s, watch: _local(comm, s, watch, post=s.steps),
     "server, synchronous": lambda comm, s, watch: _served(comm, s, watch, SYNCHRONOUS, share=False),
     "server, asynchronous": lambda comm, s, watch: _served(comm, s, watch, ASYNCHRONOUS),
     "server, bounded": lambda comm, s, watch: _served(comm, s, watch, bounded(s.bound)),
     "server, damped": lambda comm, s, watch: _served(comm, s, watch, Policy(correct=DAMPED), share=False),
     "server, compensated": lambda comm, s, watch: _served(comm, s, watch, Policy(correct=compensated(s.strength))),
-    "one-sided": lambda comm, s, watch: one_sided.train(comm, s.objective, s.steps, s.rate / comm.size, watch=watch),
+    "one-sided": lambda comm, s, watch: one_sided.train_one_sided(
+        comm, s.objective, s.steps, s.rate / comm.size, watch=watch
+    ),
     "local SGD": _local,
     "post-local SGD": lambda comm, s, watch: _local(comm, s, watch, post=s.post),
     "SlowMo": lambda comm, s, watch: _local(comm, s, watch, SLOWMO),
-    "gossip": lambda comm, s, watch: gossip.train(comm, s.objective, s.steps, s.rate, watch=watch),
+    "gossip": lambda comm, s, watch: gossip.train_gossip(comm, s.objective, s.steps, s.rate, watch=watch),
     "gossip by pulling": lambda comm, s, watch: gossip.train_by_pull(comm, s.objective, s.steps, s.rate, watch=watch),
 }
 """What to compare: METHODS[name](comm, setting, watch)."""
 
 
-def contest(comm, name: str, setting: Setting) -> list[Seen]:
+def contest(comm, name: str, setting: Contest) -> list[Seen]:
     """Train by the method of that name; what was seen, on the rank that looked (an empty list on the others).
 
     Raises ValueError for a name that is not there, and for fewer than 2 ranks.

@@ -108,7 +108,7 @@ def mix(comm, x: Tensor, edges: list[Edge]) -> None:
         x.add_(buffer, alpha=edge.weight)
 
 
-def train(
+def train_gossip(
     comm,
     objective,
     steps: int,
@@ -170,7 +170,7 @@ def train_by_pull(
     watch: Callable[[Tensor], None] | None = None,
     seed: int = 0,
 ) -> Tensor:
-    """As `train`, but each rank averages with what a random peer has published last, and nobody waits for anybody.
+    """As `train_gossip`, but each rank averages with what a random peer has published last, and nobody waits.
 
     The ranks' clocks may be any distance apart, and the mean is not preserved by the averaging.
     """

@@ -64,7 +64,7 @@ def conflict_share(ranks: int, p: float) -> float:
     return (ranks - 1) * p / (1 + (ranks - 1) * p)
 
 
-class Trained(NamedTuple):
+class HogwildResult(NamedTuple):
     """The weights w [d], alike on all ranks, and the share of this rank's updates that met a conflict.
 
     A conflict: some weight that the update was computed from had changed when the update was written.
@@ -74,9 +74,9 @@ class Trained(NamedTuple):
     conflicts: float
 
 
-def train(
+def train_hogwild(
     comm, problem: Sparse, steps: int, rate: float, overwrite: bool = False, seconds: float = 0.0, seed: int = 0
-) -> Trained:
+) -> HogwildResult:
     """Minimise the loss by SGD on one sample at a time, `steps` on every rank, all on one vector that starts at 0.
 
     overwrite  write back what was read, plus the change, instead of adding the change to what is there now
@@ -101,7 +101,7 @@ def train(
     window.Sync()
     comm.Barrier()
     window.Sync()
-    result = Trained(w.copy(), met / max(steps, 1))
+    result = HogwildResult(w.copy(), met / max(steps, 1))
     comm.Barrier()
     window.Unlock_all()
     window.Free()

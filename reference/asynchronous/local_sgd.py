@@ -83,7 +83,7 @@ DILOCO = Outer(rate=0.7, momentum=0.9, nesterov=True)
 """The outer optimizer of DiLoCo."""
 
 
-def train(
+def train_local_sgd(
     comm,
     objective,
     phases: Sequence[int],

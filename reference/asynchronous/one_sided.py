@@ -26,19 +26,19 @@ from torch import Tensor
 
 from .. import mpi
 from .agreement import agree, trouble
-from .parameter_server import Push, Trained
+from .parameter_server import Push, ServerResult
 
 COUNTER = 8  # bytes at the beginning of each window: updates made so far (only rank 0's is used)
 
 
-def train(
+def train_one_sided(
     comm,
     objective,
     steps: int,
     rate: float,
     owners: int = 1,
     watch: Callable[[Tensor], None] | None = None,
-) -> Trained:
+) -> ServerResult:
     """Minimise the objective by SGD; every rank reads the weights and adds to them as it likes.
 
     The weights lie on ranks 0 to owners - 1. Rank r computes the gradients of its shares of the batches 0, ...,
@@ -63,7 +63,7 @@ def train(
     comm.Barrier()
     memory.read(w)
     memory.close()
-    return Trained(w, log)
+    return ServerResult(w, log)
 
 
 class Weights:

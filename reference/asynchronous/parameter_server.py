@@ -64,14 +64,14 @@ class Push(NamedTuple):
     delay: int
 
 
-class Trained(NamedTuple):
+class ServerResult(NamedTuple):
     """The weights w [d], the same on every rank, and on a server the log of its pushes in the order of arrival."""
 
     w: Tensor
     log: list[Push]
 
 
-def train(
+def train_with_servers(
     comm,
     objective,
     steps: int,
@@ -79,7 +79,7 @@ def train(
     policy: Policy = ASYNCHRONOUS,
     servers: int = 1,
     watch: Callable[[Tensor], None] | None = None,
-) -> Trained:
+) -> ServerResult:
     """Minimise the objective by SGD on the workers' gradients; ranks 0 to servers - 1 serve, the others work.
 
     Worker k of K computes the gradients of its shares of the batches 0, 1, ..., steps - 1; workers may differ in steps.
@@ -99,7 +99,7 @@ def train(
     blocks = w.tensor_split(servers)
     if comm.rank < servers:
         server = Server(blocks[comm.rank], comm.size - servers, rate, policy, watch or (lambda w: None))
-        serve(comm, server, servers)
+        serve_workers(comm, server, servers)
     else:
         work(comm, objective, w, blocks, steps)
     failures = [failure for failure in comm.allgather(server and server.failure) if failure]
@@ -107,7 +107,7 @@ def train(
         raise FloatingPointError(failures[0])
     for root, block in enumerate(blocks):
         comm.Bcast(block, root)
-    return Trained(w, server.log if server else [])
+    return ServerResult(w, server.log if server else [])
 
 
 def server_bytes(P: int, n: float, servers: int = 1) -> float:
@@ -148,7 +148,7 @@ def pull(comm, blocks: tuple[Tensor, ...], order: list[int]) -> bool:
 # The server ----------------------------------------------------------------------------------------------------------
 
 
-def serve(comm, server: Server, servers: int) -> None:
+def serve_workers(comm, server: Server, servers: int) -> None:
     """Answer the workers until all have left."""
     message, status = server.w.new_empty(len(server.w) + 1), mpi.Status()
     while server.working:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import mpi
-from .rounds import Round, backwards, only, where
+from .rounds import Round, backwards, peer_if, where
 
 
 class Edges(NamedTuple):
@@ -129,7 +129,7 @@ def tree_reduce_rounds(rank, ranks: int, segments: int, trees: int) -> Iterator[
         receives = (e.source != mpi.PROC_NULL) & (come >= 0) & (come < segments)
         out = where(sends, e.out * segments + out, 0)
         come = where(receives, e.come * segments + come, 0)
-        yield Round(only(sends, e.to), (out, out + 1), only(receives, e.source), (come, come + 1), combine=True)
+        yield Round(peer_if(sends, e.to), (out, out + 1), peer_if(receives, e.source), (come, come + 1), combine=True)
 
 
 def binary_tree_allreduce_rounds(rank, ranks: int, segments: int = 1, trees: int = 1) -> Iterator[Round]:

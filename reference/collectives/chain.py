@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .ring import ring_allgather_rounds
-from .rounds import Round, only, where
+from .rounds import Round, peer_if, where
 from .tree import binomial_scatter_rounds
 
 
@@ -26,7 +26,7 @@ def chain_broadcast_rounds(rank, ranks: int, root: int = 0, segments: int = 1) -
         receives = (me > 0) & (come >= 0) & (come < segments)
         out, come = where(sends, out, 0), where(receives, come, 0)
         ahead, behind = (rank + 1) % ranks, (rank - 1) % ranks
-        yield Round(only(sends, ahead), (out, out + 1), only(receives, behind), (come, come + 1))
+        yield Round(peer_if(sends, ahead), (out, out + 1), peer_if(receives, behind), (come, come + 1))
 
 
 def scatter_allgather_broadcast_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:

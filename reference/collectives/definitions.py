@@ -52,14 +52,14 @@ COLLECTIVES = {
 }
 
 
-class Blocks(NamedTuple):
+class Contents(NamedTuple):
     """What a rank's blocks hold, before and after: [block, owner, letter], how often that block of the owner is in."""
 
     before: np.ndarray
     after: np.ndarray
 
 
-def definitions(comm) -> dict[str, Blocks]:
+def definitions(comm) -> dict[str, Contents]:
     """Carry out every collective on tracers; every rank must call it."""
     P, found = comm.size, {}
     for name, (collective, counts_before, counts_after) in COLLECTIVES.items():
@@ -71,7 +71,7 @@ def definitions(comm) -> dict[str, Blocks]:
         after = (x if result.size < x.size else result).reshape(P, P, P).copy()
         for block in range(P):
             after[block] *= counts_after(comm, block)  # MPI leaves the others undefined
-        found[name] = Blocks(before, after)
+        found[name] = Contents(before, after)
     return found
 
 
@@ -82,7 +82,7 @@ def caption(block: np.ndarray) -> str:
     return ("Σ" if len(owners) > 1 else "") + names
 
 
-def draw_definitions(results: Sequence[dict[str, Blocks]]):
+def draw_definitions(results: Sequence[dict[str, Contents]]):
     """Draw, for every collective, what the ranks hold before and after; return the Axes.
 
     results[rank]: what `definitions` returned there. A row is a rank, a cell a block: its letter, and the colours of

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .rounds import Round, only, where
+from .rounds import Round, peer_if, where
 
 
 class Fold(NamedTuple):
@@ -58,14 +58,14 @@ def fold(rank, ranks: int) -> Fold:
 def _in(rank, f: Fold, send: tuple, recv: tuple, combine: bool) -> Iterator[Round]:
     """The spare ranks hand their blocks to their neighbours."""
     if f.extra:
-        gives, takes = only(f.spare, rank - 1), only(f.paired & (rank % 2 == 0), rank + 1)
+        gives, takes = peer_if(f.spare, rank - 1), peer_if(f.paired & (rank % 2 == 0), rank + 1)
         yield Round(gives, send, takes, recv, combine)
 
 
 def _out(rank, f: Fold, send: tuple, recv: tuple) -> Iterator[Round]:
     """The spare ranks are told the result."""
     if f.extra:
-        tells, hears = only(f.paired & (rank % 2 == 0), rank + 1), only(f.spare, rank - 1)
+        tells, hears = peer_if(f.paired & (rank % 2 == 0), rank + 1), peer_if(f.spare, rank - 1)
         yield Round(tells, send, hears, recv)
 
 
@@ -75,7 +75,7 @@ def _halving(f: Fold, start: Callable) -> Iterator[Round]:
     while distance:
         mine = f.place & -distance
         other = mine ^ distance
-        peer = only(f.acts, f.first(f.place ^ distance))
+        peer = peer_if(f.acts, f.first(f.place ^ distance))
         theirs, ours = (start(other), start(other + distance)), (start(mine), start(mine + distance))
         yield Round(peer, theirs, peer, ours, combine=True)
         distance //= 2
@@ -87,7 +87,7 @@ def _doubling(f: Fold, start: Callable) -> Iterator[Round]:
     while distance < f.core:
         mine = f.place & -distance
         other = mine ^ distance
-        peer = only(f.acts, f.first(f.place ^ distance))
+        peer = peer_if(f.acts, f.first(f.place ^ distance))
         yield Round(peer, (start(mine), start(mine + distance)), peer, (start(other), start(other + distance)))
         distance *= 2
 
@@ -97,7 +97,7 @@ def recursive_doubling_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:
     f, everything, distance = fold(rank, ranks), (0, 1), 1
     yield from _in(rank, f, everything, everything, combine=True)
     while distance < f.core:
-        peer = only(f.acts, f.first(f.place ^ distance))
+        peer = peer_if(f.acts, f.first(f.place ^ distance))
         yield Round(peer, everything, peer, everything, combine=True)
         distance *= 2
     yield from _out(rank, f, everything, everything)

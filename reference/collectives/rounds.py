@@ -54,7 +54,7 @@ def where(condition, yes, no):
     return yes if condition else no
 
 
-def only(condition, peer):
+def peer_if(condition, peer):
     """`peer` where the condition holds, else PROC_NULL: nobody."""
     return where(condition, peer, mpi.PROC_NULL)
 
@@ -67,9 +67,9 @@ def within(rounds: Iterable[Round], member: Callable, first=0, each=1, active=Tr
     """
     for to, send, source, recv, combines, wait in rounds:
         yield Round(
-            only((to != mpi.PROC_NULL) & active, member(to)),
+            peer_if((to != mpi.PROC_NULL) & active, member(to)),
             tuple(first + block * each for block in send),
-            only((source != mpi.PROC_NULL) & active, member(source)),
+            peer_if((source != mpi.PROC_NULL) & active, member(source)),
             tuple(first + block * each for block in recv),
             combines,
             wait,

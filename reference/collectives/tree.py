@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .rounds import Round, backwards, only, where
+from .rounds import Round, backwards, peer_if, where
 
 
 def binomial_broadcast_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
@@ -22,7 +22,7 @@ def binomial_broadcast_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round
         sends = (me < distance) & (me + distance < ranks)
         receives = (distance <= me) & (me < 2 * distance)
         ahead, behind = (rank + distance) % ranks, (rank - distance) % ranks
-        yield Round(only(sends, ahead), (0, 1), only(receives, behind), (0, 1))
+        yield Round(peer_if(sends, ahead), (0, 1), peer_if(receives, behind), (0, 1))
         distance *= 2
 
 
@@ -51,7 +51,7 @@ def binomial_scatter_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:
         ahead, behind = (rank + distance) % ranks, (rank - distance) % ranks
         out = where(me + 2 * distance < ranks, distance, ranks - me - distance)  # how many ranks are there to serve
         come = where(me + distance < ranks, distance, ranks - me)
-        yield Round(only(sends, ahead), (ahead, ahead + out), only(receives, behind), (rank, rank + come))
+        yield Round(peer_if(sends, ahead), (ahead, ahead + out), peer_if(receives, behind), (rank, rank + come))
 
 
 def binomial_gather_rounds(rank, ranks: int, root: int = 0) -> Iterator[Round]:

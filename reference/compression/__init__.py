@@ -13,7 +13,7 @@ adaptive.py ask whether it pays, and when; study.py measures all codecs.
 from .codec import Codec, codec, damped, float32, roundtrip
 from .error_feedback import ErrorFeedback, residual_bound
 from .importance import history, importance_sampling
-from .quantize import int8, one_bit, qsgd, qsgd_elias, scaled_sign, stochastic_rounding, terngrad, two_level
+from .quantize import int8, one_bit, qsgd, qsgd_elias, scaled_sign, stochastic_rounding, stochastic_sign, terngrad
 from .short_floats import bf16, fp16, logarithmic, scaled_fp16
 from .sparse import random_k, seeded_random_k, sparse_sign, strom, threshold, top_k
 
@@ -44,5 +44,5 @@ __all__ = [
     "terngrad",
     "threshold",
     "top_k",
-    "two_level",
+    "stochastic_sign",
 ]

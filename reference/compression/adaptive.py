@@ -18,11 +18,11 @@ from torch import Generator, Tensor
 from ..collectives import allreduce
 from .error_feedback import ErrorFeedback
 from .reduce import allgather_cost, allgather_sum
-from .select import Choice, Link
-from .sparse import Count, count, largest, scatter, sparse_bytes, threshold
+from .select import CodecChoice, GroupLink
+from .sparse import Count, densify, kept_count, largest, sparse_bytes, threshold
 
 
-def share_that_hides(d: int, window: float, link: Link, least: float = 0.001) -> float:
+def share_that_hides(d: int, window: float, link: GroupLink, least: float = 0.001) -> float:
     """The largest share of d elements whose all-gather takes no longer than `window` seconds; at least `least`."""
     if link.P == 1 or window >= allgather_cost(link.P, sparse_bytes(d, d), d, link.alpha, link.beta).seconds:
         return 1.0
@@ -41,7 +41,9 @@ class Adaptive:
     full_every: one of so many steps is uncompressed, and sends the errors, too. seed: for codecs that draw.
     """
 
-    def __init__(self, comm, choice: Choice, sizes: Sequence[int], full_every: int = 100, seed: int = 0, device="cpu"):
+    def __init__(
+        self, comm, choice: CodecChoice, sizes: Sequence[int], full_every: int = 100, seed: int = 0, device="cpu"
+    ):
         self.comm, self.full_every, self.steps = comm, full_every, 0
         self.errors = [torch.zeros(d, device=device) for d in sizes]
         self.generator = Generator().manual_seed(seed + comm.rank)
@@ -70,7 +72,7 @@ class FollowingThreshold:
     """
 
     def __init__(self, k: Count, d: int, gain: float = 0.05, device="cpu"):
-        self.k, self.gain, self.tau, self.error = count(k, d), gain, 0.0, torch.zeros(d, device=device)
+        self.k, self.gain, self.tau, self.error = kept_count(k, d), gain, 0.0, torch.zeros(d, device=device)
 
     def nbytes(self, d: int) -> None:
         """It varies."""
@@ -88,4 +90,4 @@ class FollowingThreshold:
 
     def decode(self, wire: Tensor, d: int) -> Tensor:
         """What the receiver has, [d] float32."""
-        return scatter(wire, d)
+        return densify(wire, d)

@@ -50,7 +50,7 @@ def codec(name: str, encode: Callable, decode: Callable, nbytes: Callable, **pro
     random = properties.get("variance") is not None
 
     def checked_encode(x: Tensor, generator: Generator | None = None) -> Tensor:
-        check(name, x)
+        check_vector(name, x)
         if random and generator is None:
             raise ValueError(f"{name} draws random numbers: encode(x, generator) needs a torch.Generator")
         return encode(x, generator)
@@ -63,7 +63,7 @@ def codec(name: str, encode: Callable, decode: Callable, nbytes: Callable, **pro
     return Codec(name, checked_encode, checked_decode, nbytes, **properties)
 
 
-def check(name: str, x: Tensor) -> None:
+def check_vector(name: str, x: Tensor) -> None:
     """Raise TypeError or ValueError unless x is a vector of at least one number that is finite in float32.
 
     Vectors may be float64, for trainings that shall not depend on rounding. What travels is float32 all the same.

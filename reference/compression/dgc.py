@@ -37,7 +37,7 @@ def clipped(g: Tensor, norm: float) -> Tensor:
     return g * min(1.0, norm / max(float(g.norm()), 1e-30))
 
 
-def warm_up(step: int, steps: int, first: float = 0.25, last: float = 0.001, stages: int = 5) -> float:
+def sparsity_warm_up(step: int, steps: int, first: float = 0.25, last: float = 0.001, stages: int = 5) -> float:
     """Which share of the elements is sent in this step: from `first` to `last` in even ratios, then `last`.
 
     Unless told, 25 %, 6.3 %, 1.6 %, 0.4 %, 0.1 %, each for a fifth of `steps` (an epoch each, in the paper).

@@ -15,7 +15,7 @@ import torch
 from torch import Generator, Tensor
 
 from .codec import Codec, codec
-from .sparse import Count, count, scatter, to_wire
+from .sparse import Count, densify, kept_count, to_wire
 
 
 def probabilities(weights: Tensor, k: int, floor: float = 0.0) -> Tensor:
@@ -37,7 +37,7 @@ def importance_sampling(k: Count, weights: Tensor | None = None, floor: float = 
     """
 
     def P(x: Tensor) -> Tensor:
-        kept = count(k, len(x))
+        kept = kept_count(k, len(x))
         if weights is not None and len(weights) != len(x):
             raise ValueError(f"{len(weights)} weights for a vector of {len(x)} elements: there must be one for each")
         return probabilities(x.abs(), kept) if weights is None else probabilities(weights, kept, floor)
@@ -48,12 +48,12 @@ def importance_sampling(k: Count, weights: Tensor | None = None, floor: float = 
         return to_wire(x[indices] / p[indices], indices, len(x))
 
     def omega(d: int) -> float:
-        return d / count(k, d) / (1.0 if weights is None else floor)
+        return d / kept_count(k, d) / (1.0 if weights is None else floor)
 
     return codec(
         f"importance {k}" + ("" if weights is None else " by history"),
         encode,
-        scatter,
+        densify,
         lambda d: None,
         unbiased=True,
         variance=lambda x: torch.where(x == 0, 0, x**2 * (1 / P(x) - 1)),

@@ -10,7 +10,7 @@ Grid      2 s + 1 levels, scale/s * {-s, ..., 0, ..., s}
               terngrad             scale ||x||_inf, rounded at random, s = 1
               stochastic_rounding  scale ||x||_inf, rounded at random, s = 2^(b-1) - 1
               int8                 scale ||x||_inf, rounded to nearest, s = 127
-One bit   two levels: two_level (unbiased), scaled_sign and one_bit (biased)
+One bit   two levels: stochastic_sign (unbiased), scaled_sign and one_bit (biased)
 Wire      m float32 scales, one for each chunk, then d numbers of b bits: 4 m + ceil(d b / 8) bytes
 Chunks    A scale that serves fewer elements fits them better: the variance grows with their number c, 4 bytes with 1/c.
 """
@@ -163,7 +163,7 @@ def scaled_bits(wire: Tensor, d: int) -> Tensor:
     return floats(wire[:4]) * signs(wire[4:], d)
 
 
-def two_level() -> Codec:
+def stochastic_sign() -> Codec:
     """+s with probability (1 + x_i / s) / 2, else -s, where s = max|x|: unbiased, with the variance s^2 - x_i^2.
 
     Its sum, d s^2 - ||x||^2, is at most (d - 1) ||x||^2: that is omega.

@@ -36,7 +36,7 @@ from ..collectives.rounds import Blocks, block_bounds, steps
 from .bits import pack, packed_bytes, unpack
 from .codec import Codec, codec
 from .error_feedback import ErrorFeedback
-from .sparse import Count, count, drawn
+from .sparse import Count, drawn, kept_count
 
 Sender = Codec | ErrorFeedback
 VALUE = 4  # bytes of a float32
@@ -115,7 +115,7 @@ def shared_random_k_sum(comm, x: Tensor, k: Count, generator: Generator, **how):
     Unbiased, as random_k. generator: in the same state on all ranks, so that they draw the same elements; if it is not,
     elements are added that have nothing to do with each other, and nobody can tell. how: as for `allreduce`.
     """
-    indices = drawn(len(x), count(k, len(x)), generator)
+    indices = drawn(len(x), kept_count(k, len(x)), generator)
     values = x[indices] * (len(x) / len(indices))
     yield from allreduce.driver(comm, values, **how)
     x.zero_()[indices] = values

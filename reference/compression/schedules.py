@@ -2,8 +2,8 @@
 
 Idea      A gradient passes through three machines: it is encoded, sent, and decoded. Each works on one part at a time,
           first come first served or by priority, and all three work at once, on different parts. So a schedule is
-          which bytes form a part, when it is ready, and its rank in the queues; what comes of it is `timed` by the
-          port of networks/priority.py, three times in a row.
+          which bytes form a part, when it is ready, and its rank in the queues; what comes of it `compressed_timeline`
+          tells, by the port of networks/priority.py, three times in a row.
 Schedules whole          one part when the backward pass is through: the machines wait for each other
           layer_wise     a part for each layer, when its gradient is there: as many starts as layers, and the largest
                          layer passes through the three machines alone
@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..data_parallel.layers import Layer
-from ..networks.priority import Forward, Message, Span, by_queue, finish, next_forward, serve
+from ..networks.priority import Forward, QueuedMessage, Span, by_queue, finish, next_forward, serve
 
 
 class Part(NamedTuple):
@@ -40,7 +40,7 @@ class Part(NamedTuple):
         return sum(self.of.values())
 
 
-class Costs(NamedTuple):
+class CodecCosts(NamedTuple):
     """Starts in seconds, the rest in seconds per byte of uncompressed gradient; `ratio` of it is on the wire."""
 
     encode_start: float
@@ -101,11 +101,11 @@ def priority_wise(layers: Sequence[Layer], chunk: int) -> list[Part]:
     return [part._replace(queue=min(part.of)) for part in chunk_wise(layers, chunk)]
 
 
-def timed(layers: Sequence[Layer], parts: Sequence[Part], costs: Costs) -> Timing:
+def compressed_timeline(layers: Sequence[Layer], parts: Sequence[Part], costs: CodecCosts) -> Timing:
     """Encode, send and decode the parts. Times in seconds after the backward pass has begun."""
 
     def pass_through(ready: dict, start: float, per_byte: float) -> list[Span]:
-        messages = [Message(part.name, ready[part.name], part.nbytes, part.queue) for part in parts]
+        messages = [QueuedMessage(part.name, ready[part.name], part.nbytes, part.queue) for part in parts]
         return serve(messages, start, per_byte, by_queue)
 
     encoding = pass_through({part.name: part.ready for part in parts}, costs.encode_start, costs.encode)

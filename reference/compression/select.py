@@ -26,10 +26,10 @@ from ..networks.network import uniform
 from ..perf.measure import measure
 from .codec import Codec
 from .reduce import allgather_cost
-from .step_time import Piece, step
+from .step_time import Piece, compressed_step
 
 
-class Link(NamedTuple):
+class GroupLink(NamedTuple):
     """P ranks, and what one message costs: alpha seconds and beta seconds a byte."""
 
     P: int
@@ -63,16 +63,16 @@ NONE = Candidate("none")
 # Measure --------------------------------------------------------------------------------------------------------------
 
 
-def measure_link(comm, sizes: tuple[int, int] = (64, 2**20), repeat: int = 5) -> Link:
+def measure_link(comm, sizes: tuple[int, int] = (64, 2**20), repeat: int = 5) -> GroupLink:
     """alpha and beta of messages to the next rank while all ranks send: the same on every rank. sizes: bytes."""
     if comm.size == 1:
-        return Link(1, 0.0, 0.0)
+        return GroupLink(1, 0.0, 0.0)
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     out, come = (torch.zeros(max(sizes), dtype=torch.uint8) for _ in range(2))
     messages = [lambda n=n: comm.Sendrecv(out[:n], right, 0, come[:n], left, 0) for n in sizes]
     short, long = (times.median for times in measure(comm, messages, repeat))
     beta = max(0.0, (long - short) / (sizes[1] - sizes[0]))
-    return Link(comm.size, max(0.0, short - sizes[0] * beta), beta)
+    return GroupLink(comm.size, max(0.0, short - sizes[0] * beta), beta)
 
 
 def measure_codec(codec: Codec, sizes: tuple[int, int] = (1000, 100_000), repeat: int = 5) -> Candidate:
@@ -116,14 +116,14 @@ class Gradient(NamedTuple):
     backward: float
 
 
-class Choice(NamedTuple):
+class CodecChoice(NamedTuple):
     """A candidate for each gradient, and the seconds predicted for the step."""
 
     candidates: tuple[Candidate, ...]
     seconds: float
 
 
-def piece(gradient: Gradient, candidate: Candidate, link: Link) -> Piece:
+def piece(gradient: Gradient, candidate: Candidate, link: GroupLink) -> Piece:
     """Its times with this candidate: an all-reduce, or an all-gather of wires of which each rank decodes all.
 
     Raises ValueError for a codec whose wires vary in size: nobody could say how long they travel.
@@ -137,7 +137,9 @@ def piece(gradient: Gradient, candidate: Candidate, link: Link) -> Piece:
     return Piece(backward, candidate.encode.seconds(d), transfer, P * candidate.decode.seconds(d))
 
 
-def choose(gradients: Sequence[Gradient], candidates: Sequence[Candidate], link: Link, forward: float = 0.0) -> Choice:
+def choose(
+    gradients: Sequence[Gradient], candidates: Sequence[Candidate], link: GroupLink, forward: float = 0.0
+) -> CodecChoice:
     """The quickest step that was found; never slower than with one candidate for all. NONE is always one.
 
     gradients: in the order in which the backward pass makes them.
@@ -146,7 +148,7 @@ def choose(gradients: Sequence[Gradient], candidates: Sequence[Candidate], link:
     pieces = [[piece(gradient, each, link) for each in offered] for gradient in gradients]
 
     def seconds(chosen: Sequence[int]) -> float:
-        return step(forward, [options[number] for options, number in zip(pieces, chosen)]).seconds
+        return compressed_step(forward, [options[number] for options, number in zip(pieces, chosen)]).seconds
 
     best = min(([number] * len(gradients) for number in range(len(offered))), key=seconds)
     improved = True
@@ -155,4 +157,4 @@ def choose(gradients: Sequence[Gradient], candidates: Sequence[Candidate], link:
         found = min(others, key=seconds, default=best)
         improved = seconds(found) < seconds(best) * (1 - 1e-9)
         best = found if improved else best
-    return Choice(tuple(offered[number] for number in best), seconds(best))
+    return CodecChoice(tuple(offered[number] for number in best), seconds(best))

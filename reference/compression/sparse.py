@@ -20,7 +20,7 @@ from .codec import Codec, codec
 Count = int | float  # an int: so many elements; a float: this share of the d elements
 
 
-def count(k: Count, d: int) -> int:
+def kept_count(k: Count, d: int) -> int:
     """How many of d elements `k` means: at least 1, at most d."""
     return max(1, min(d, round(k * d) if isinstance(k, float) else k))
 
@@ -41,7 +41,7 @@ def from_wire(wire: Tensor, d: int) -> tuple[Tensor, Tensor]:
     return floats(wire[: 4 * k]), unpack(wire[4 * k :], width(d), k)
 
 
-def scatter(wire: Tensor, d: int) -> Tensor:
+def densify(wire: Tensor, d: int) -> Tensor:
     """The vector [d] float32 of such a wire: zero where nothing was sent."""
     values, indices = from_wire(wire, d)
     return values.new_zeros(d).index_put_((indices,), values)
@@ -67,15 +67,15 @@ def top_k(k: Count) -> Codec:
     """The k elements that are largest in magnitude. Biased; delta = k / d: what it drops is at most their average."""
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
-        indices = largest(x, count(k, len(x)))
+        indices = largest(x, kept_count(k, len(x)))
         return to_wire(x[indices], indices, len(x))
 
     return codec(
         f"top-k {k}",
         encode,
-        scatter,
-        lambda d: sparse_bytes(count(k, d), d),
-        contraction=lambda d: count(k, d) / d,
+        densify,
+        lambda d: sparse_bytes(kept_count(k, d), d),
+        contraction=lambda d: kept_count(k, d) / d,
     )
 
 
@@ -83,17 +83,17 @@ def random_k(k: Count) -> Codec:
     """k elements drawn at random, times d / k: unbiased, with variance (d/k - 1) x_i^2, so omega = d/k - 1."""
 
     def encode(x: Tensor, generator: Generator) -> Tensor:
-        indices = drawn(len(x), count(k, len(x)), generator)
+        indices = drawn(len(x), kept_count(k, len(x)), generator)
         return to_wire(x[indices] * (len(x) / len(indices)), indices, len(x))
 
     return codec(
         f"random-k {k}",
         encode,
-        scatter,
-        lambda d: sparse_bytes(count(k, d), d),
+        densify,
+        lambda d: sparse_bytes(kept_count(k, d), d),
         unbiased=True,
-        variance=lambda x: (len(x) / count(k, len(x)) - 1) * x**2,
-        contraction=lambda d: 2 - d / count(k, d),
+        variance=lambda x: (len(x) / kept_count(k, len(x)) - 1) * x**2,
+        contraction=lambda d: 2 - d / kept_count(k, d),
     )
 
 
@@ -104,11 +104,11 @@ def seeded_random_k(k: Count) -> Codec:
     """
 
     def indices_of(seed: Tensor, d: int) -> Tensor:
-        return drawn(d, count(k, d), Generator(seed.device).manual_seed(int(seed)))
+        return drawn(d, kept_count(k, d), Generator(seed.device).manual_seed(int(seed)))
 
     def encode(x: Tensor, generator: Generator) -> Tensor:
         seed = torch.randint(2**62, (1,), generator=generator, device=generator.device)
-        values = x[indices_of(seed, len(x))] * (len(x) / count(k, len(x)))
+        values = x[indices_of(seed, len(x))] * (len(x) / kept_count(k, len(x)))
         return torch.cat([seed.view(torch.uint8), float_bytes(values)])
 
     def decode(wire: Tensor, d: int) -> Tensor:
@@ -119,7 +119,7 @@ def seeded_random_k(k: Count) -> Codec:
         f"seeded random-k {k}",
         encode,
         decode,
-        lambda d: 8 + 4 * count(k, d),
+        lambda d: 8 + 4 * kept_count(k, d),
         unbiased=True,
         variance=random_k(k).variance,
         contraction=random_k(k).contraction,
@@ -137,7 +137,7 @@ def threshold(tau: float) -> Codec:
         indices = (x.abs() > tau).nonzero().view(-1)
         return to_wire(x[indices], indices, len(x))
 
-    return codec(f"threshold {tau}", encode, scatter, lambda d: None, contraction=lambda d: 0.0)
+    return codec(f"threshold {tau}", encode, densify, lambda d: None, contraction=lambda d: 0.0)
 
 
 def strom(tau: float) -> Codec:
@@ -165,17 +165,17 @@ def sparse_sign(k: Count) -> Codec:
     """
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
-        indices = largest(x, count(k, len(x)))
+        indices = largest(x, kept_count(k, len(x)))
         return torch.cat([float_bytes(x[indices].abs().mean()), signed_indices(x, indices)])
 
     def decode(wire: Tensor, d: int) -> Tensor:
-        return scatter_signs(wire[4:], count(k, d), d) * floats(wire[:4])
+        return scatter_signs(wire[4:], kept_count(k, d), d) * floats(wire[:4])
 
     return codec(
         f"sparse sign {k}",
         encode,
         decode,
-        lambda d: 4 + packed_bytes(count(k, d), width(d) + 1),
+        lambda d: 4 + packed_bytes(kept_count(k, d), width(d) + 1),
         contraction=lambda d: 1 / d,
     )
 

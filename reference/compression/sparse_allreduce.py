@@ -33,7 +33,7 @@ from ..collectives import allreduce, cost
 from ..collectives.algorithms import ALLREDUCE, find
 from ..collectives.rounds import Blocks, plan
 from .bits import float_bytes, floats, width
-from .sparse import from_wire, largest, scatter, sparse_bytes, to_wire
+from .sparse import densify, from_wire, largest, sparse_bytes, to_wire
 
 VALUE = 4  # bytes of a float32
 SCHEDULES = ("ring", "direct", "recursive doubling", "halving-doubling")
@@ -105,7 +105,7 @@ def global_top_k(comm, x, k: int):
         kept = largest(sums, k)
         return to_wire(sums[kept], union[kept], d)
 
-    return scatter(allreduce(comm, to_wire(x[mine], mine, d), op=keep_largest, algorithm="binomial tree"), d)
+    return densify(allreduce(comm, to_wire(x[mine], mine, d), op=keep_largest, algorithm="binomial tree"), d)
 
 
 def global_top_k_cost(P: int, d: int, k: int, alpha: float, beta: float, gamma: float = 0.0) -> cost.Cost:

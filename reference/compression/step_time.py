@@ -9,9 +9,9 @@ Idea      A dense ring sends 2 (P - 1)/P n bytes a rank. Wires of w bytes, all-g
 Told      "25 GB of gradients, 0.5 GB compressed, 200 GB/s, 50 ms to compress and decompress: 1.22 times as quick".
           That is one transfer between two devices, with 50 ms charged twice (once, as it is written: 2.38). The
           gradients of P ranks have to be summed: with the same 100 ms it is 1.22 for 2 ranks, 1.86 for 8, 0.96 for 64
-          and 0.34 for 256, three times as slow as without compression (`exercise`, `speedup`).
+          and 0.34 for 256, three times as slow as without compression (`exercise`, `all_gather_speedup`).
 Overlap   What the link does may hide behind the backward pass; encoding and decoding need the device, and make the
-          step longer if there is anything to hide behind. So compare steps, not transfers (`step`).
+          step longer if there is anything to hide behind. So compare steps, not transfers (`compressed_step`).
 Formula   If a share p of a step is communication, compressed C times, and the codec takes delta steps:
           1 / ((1 - p) + p/C + delta)
 Left out  What a sparse or a two-way reduction sends instead (sparse_allreduce.volume, reduce.two_way_cost).
@@ -44,7 +44,7 @@ def gathered(P: int, wire: float, overhead: float, alpha: float, beta: float) ->
     return (P - 1) * transfer(wire, alpha, beta) + overhead
 
 
-def speedup(P: int, nbytes: float, wire: float, overhead: float, alpha: float, beta: float) -> float:
+def all_gather_speedup(P: int, nbytes: float, wire: float, overhead: float, alpha: float, beta: float) -> float:
     """How many times as quick an all-gather of wires is as the dense ring, nothing hidden; below 1 it is slower."""
     return dense_ring(P, nbytes, alpha, beta) / gathered(P, wire, overhead, alpha, beta)
 
@@ -93,7 +93,7 @@ class Piece(NamedTuple):
     decode: float
 
 
-class Step(NamedTuple):
+class CompressedStep(NamedTuple):
     """When a step ends, and for how long of it the device neither trained nor waited (codec), or waited (exposed)."""
 
     seconds: float
@@ -101,7 +101,7 @@ class Step(NamedTuple):
     exposed: float
 
 
-def step(forward: float, pieces: Sequence[Piece]) -> Step:
+def compressed_step(forward: float, pieces: Sequence[Piece]) -> CompressedStep:
     """One device, which trains, encodes and decodes; one link, which carries one piece after the other beside it.
 
     Pieces in the order in which the backward pass makes them: backward and encode at once, then transfer when the link
@@ -116,4 +116,4 @@ def step(forward: float, pieces: Sequence[Piece]) -> Step:
     for arrival, piece in zip(arrivals, pieces):
         device = max(device, arrival) + piece.decode
     codec = sum(piece.encode + piece.decode for piece in pieces)
-    return Step(device, codec, device - codec - forward - sum(piece.backward for piece in pieces))
+    return CompressedStep(device, codec, device - codec - forward - sum(piece.backward for piece in pieces))

@@ -1,7 +1,7 @@
 """What a codec does, measured: bytes, bias, variance, contraction, and what training makes of it.
 
-Idea      A formula beside a measurement, for any codec, in one table (`measure`). Then the question that no formula of
-          one step answers: P workers train together, each encodes its own gradient, and all decode all wires
+Idea      A formula beside a measurement, for any codec, in one table (`measure_error`). Then the question that no
+          formula of one step answers: P workers train together, each encodes its own gradient, and all decode all wires
           (`descend`). The workers are played one after the other, with no communicator; reduce.py has one.
 Bytes     len(wire), averaged over the workers: what one of them has to say. How often it crosses a link depends on
           how the wires are exchanged.
@@ -20,7 +20,7 @@ from ..models import generator, share
 from .codec import Codec, float32
 from .error_feedback import ErrorFeedback
 from .importance import importance_sampling
-from .quantize import int8, one_bit, qsgd, qsgd_elias, scaled_sign, stochastic_rounding, terngrad, two_level
+from .quantize import int8, one_bit, qsgd, qsgd_elias, scaled_sign, stochastic_rounding, stochastic_sign, terngrad
 from .short_floats import bf16, fp16, logarithmic, scaled_fp16
 from .sparse import random_k, seeded_random_k, sparse_sign, strom, threshold, top_k
 
@@ -41,7 +41,7 @@ def codecs(part: float = 0.01, tau: float = 2.0) -> list[Codec]:
         terngrad(),
         stochastic_rounding(4),
         logarithmic(4),
-        two_level(),
+        stochastic_sign(),
         scaled_sign(),
         one_bit(),
         int8(),
@@ -64,7 +64,7 @@ class Measured(NamedTuple):
     bound: float  # 1 - delta: what the error is at most, for any x; infinite if nothing is promised
 
 
-def measure(codec: Codec, x: Tensor, draws: int = 100, seed: int = 0) -> Measured:
+def measure_error(codec: Codec, x: Tensor, draws: int = 100, seed: int = 0) -> Measured:
     """Encode and decode x [d] `draws` times (once, if the codec draws nothing)."""
     d, square, rng = len(x), float(x.double().square().sum()), generator(seed)
     wires = [codec.encode(x, rng) for _ in range(draws if codec.random else 1)]
@@ -123,7 +123,7 @@ class OppositeSamples:
         return float((self.rows @ w).square().sum() / 2)
 
 
-class Run(NamedTuple):
+class TrainingCurve(NamedTuple):
     """How a training went. All lists have an entry for the start and one for each `every` steps."""
 
     name: str
@@ -155,7 +155,7 @@ def descend(
     feedback: bool = False,
     seed: int = 0,
     every: int = 10,
-) -> Run:
+) -> TrainingCurve:
     """Gradient descent on an `Objective` or `Quadratic`; each worker's gradient goes through the codec. None: float32.
 
     Once an element of w exceeds 1e6, that is called divergence: the run ends there, with an infinite loss.
@@ -163,7 +163,7 @@ def descend(
     w, codec, sent = objective.start(), codec or float32(), 0.0
     senders = [ErrorFeedback(codec, objective.d) if feedback else codec for _ in range(workers)]
     rngs = [generator(seed, rank) for rank in range(workers)]
-    run = Run(codec.name + (" + EF" if feedback else ""), [0], [objective.loss(w)], [0.0], [0.0], w)
+    run = TrainingCurve(codec.name + (" + EF" if feedback else ""), [0], [objective.loss(w)], [0.0], [0.0], w)
     for step in range(1, steps + 1):
         g, nbytes = exchange(objective, w, step - 1, senders, rngs)
         w -= lr * g

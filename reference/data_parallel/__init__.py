@@ -13,7 +13,7 @@ memory (accumulation), statistics (batch_norm, learning_rate, noise_scale) and l
 from . import replicate
 from .accumulation import accumulate
 from .average import average_gradients
-from .buckets import assign
+from .buckets import assign_buckets
 from .replica import Replica
 
-__all__ = ["Replica", "accumulate", "assign", "average_gradients", "replicate"]
+__all__ = ["Replica", "accumulate", "assign_buckets", "average_gradients", "replicate"]

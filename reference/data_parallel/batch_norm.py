@@ -35,7 +35,7 @@ from ..collectives import allreduce
 # larger than 2^24, up to which float32 counts exactly: each pixel counts.)
 
 
-def unpack(packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def unpack_statistics(packed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """n [1], mean [C] and M [C]: views."""
     return packed.split([1, len(packed) // 2, len(packed) // 2])
 
@@ -62,7 +62,7 @@ def combine(a: Tensor, b: Tensor) -> Tensor:
 
     Up to rounding it does not matter in which order parts are combined, as with a sum.
     """
-    (n_a, mean_a, M_a), (n_b, mean_b, M_b) = unpack(a), unpack(b)
+    (n_a, mean_a, M_a), (n_b, mean_b, M_b) = unpack_statistics(a), unpack_statistics(b)
     n, d = n_a + n_b, mean_b - mean_a
     some = n.clamp(min=1)  # two empty parts together are an empty one
     return torch.cat([n, mean_a + d * (n_b / some), M_a + M_b + d * d * (n_a * n_b / some)])
@@ -79,7 +79,7 @@ class Normalise(torch.autograd.Function):
     @staticmethod
     def forward(ctx, comm, x, weight, bias, packed, eps):
         """y [N, C, ...], of this rank's x; packed: `global_statistics`."""
-        n, mean, M = unpack(packed)
+        n, mean, M = unpack_statistics(packed)
         inverse = (M / n + eps).rsqrt()
         ctx.comm, ctx.n = comm, n
         ctx.save_for_backward(x, weight, mean, inverse)
@@ -142,7 +142,7 @@ class SyncBatchNorm(_BatchNorm):
         """Move the running mean and the running (unbiased) variance towards those of this batch."""
         if self.running_mean is None or not self.training:
             return
-        n, mean, M = unpack(packed)
+        n, mean, M = unpack_statistics(packed)
         self.num_batches_tracked += 1
         share = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), share)
@@ -170,7 +170,7 @@ class DelayedBatchNorm(SyncBatchNorm):
         self.finish()
         if self.known is None:
             self.known = self.checked(global_statistics(self.comm, x))
-        n, mean, M = unpack(self.known)
+        n, mean, M = unpack_statistics(self.known)
         self.start(x)
         return F.batch_norm(x, _like(mean, x), _like(M / n, x), self.weight, self.bias, False, 0.0, self.eps)
 
@@ -180,7 +180,7 @@ class DelayedBatchNorm(SyncBatchNorm):
         MPI's own sum, which may go on by itself; Chan's operation would wait for us after every message.
         """
         values = by_channel(x)
-        values = values - unpack(self.known)[1].to(values.dtype)[:, None]
+        values = values - unpack_statistics(self.known)[1].to(values.dtype)[:, None]
         sums = torch.cat([values.new_empty(1), values.sum(1), values.square().sum(1)]).double()
         sums[0] = values.shape[1]
         self.under_way = sums, self.comm.Iallreduce(mpi.IN_PLACE, sums)
@@ -191,8 +191,10 @@ class DelayedBatchNorm(SyncBatchNorm):
             return
         (sums, request), self.under_way = self.under_way, None
         request.Wait()
-        n, first, second = unpack(self.checked(sums))
-        self.known = torch.cat([n, unpack(self.known)[1] + first / n, (second - first * first / n).clamp(min=0)])
+        n, first, second = unpack_statistics(self.checked(sums))
+        self.known = torch.cat(
+            [n, unpack_statistics(self.known)[1] + first / n, (second - first * first / n).clamp(min=0)]
+        )
         self.track(self.known)
 
     def train(self, mode: bool = True) -> DelayedBatchNorm:

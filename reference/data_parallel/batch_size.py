@@ -23,7 +23,7 @@ import torch
 from .. import mpi
 
 
-class Memory(NamedTuple):
+class MemoryFit(NamedTuple):
     """Peak bytes as a straight line: fixed + per_sample x size."""
 
     fixed: float
@@ -34,14 +34,14 @@ class Memory(NamedTuple):
         return self.fixed + self.per_sample * size
 
 
-def fit(size_a: int, peak_a: float, size_b: int, peak_b: float) -> Memory:
+def fit_memory(size_a: int, peak_a: float, size_b: int, peak_b: float) -> MemoryFit:
     """From the peaks (bytes) of two sizes. Raises ValueError if there is nothing to learn from them."""
     if size_a == size_b or (slope := (peak_b - peak_a) / (size_b - size_a)) <= 0:
         raise ValueError(
             f"peaks of {peak_a} and {peak_b} bytes with {size_a} and {size_b} samples do not show what a sample takes: "
             f"measure two sizes that are farther apart"
         )
-    return Memory(peak_a - slope * size_a, slope)
+    return MemoryFit(peak_a - slope * size_a, slope)
 
 
 class Decision(NamedTuple):
@@ -58,7 +58,7 @@ def decide(
     """The size for the next steps; collective, the same on every rank. One all-reduce (MAX) of 16 bytes.
 
     size: of the batch, now, the same on all ranks; peak: bytes that this rank needed for it at most; per_sample: how
-    much more for one more sample (`fit`); capacity: bytes there are. Aims at the
+    much more for one more sample (`fit_memory`); capacity: bytes there are. Aims at the
     middle of the band; if a sample takes so much that no size lies in the band, at the largest below its middle.
     Raises ValueError on every rank if not even one sample would fit.
     """

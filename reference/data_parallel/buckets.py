@@ -5,8 +5,8 @@ Idea      Large buckets pay alpha seldom and use the bandwidth; small ones leave
           backward pass. A limit between the two is a compromise: it is 25 MiB by default in PyTorch, and a good one for
           your network can be computed (step_time.py).
 Order     The backward pass is ready with the last parameters first, so buckets are filled from the end.
-Schedule  `assign` is a pure function: sizes in, lists of parameters out. It can be printed, tested and timed without a
-          model, and another order (the one in which gradients really became ready) is one argument.
+Schedule  `assign_buckets` is a pure function: sizes in, lists of parameters out. It can be printed, tested and timed
+          without a model, and another order (the one in which gradients really became ready) is one argument.
 Memory    A bucket is one flat tensor, and the gradients of its parameters are views of it. Nothing is copied before or
           after the all-reduce, and the optimizer reads what has been received.
 """
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 
-def assign(
+def assign_buckets(
     nbytes: Sequence[int],
     limit: float,
     first_limit: float | None = None,
@@ -69,7 +69,7 @@ class Bucket(NamedTuple):
 
 
 def allocate(parameters: Sequence[nn.Parameter], buckets: Sequence[Sequence[int]]) -> list[Bucket]:
-    """The memory for buckets of these parameters, as `assign` lists them: zeros."""
+    """The memory for buckets of these parameters, as `assign_buckets` lists them: zeros."""
     return [_bucket([parameters[i] for i in bucket]) for bucket in buckets]
 
 

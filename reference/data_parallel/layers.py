@@ -49,7 +49,7 @@ def convolution(name: str, inputs: int, outputs: int, side: int, kernel: int = 3
     return Shape(name, weights + outputs, 2 * weights * side**2)
 
 
-def fully_connected(name: str, inputs: int, outputs: int) -> Shape:
+def linear(name: str, inputs: int, outputs: int) -> Shape:
     """A matrix and a bias."""
     return Shape(name, inputs * outputs + outputs, 2 * inputs * outputs)
 
@@ -62,7 +62,7 @@ def vgg16() -> list[Shape]:
             shapes.append(convolution(f"conv{block + 1}_{i + 1}", inputs, outputs, 224 >> block))
             inputs = outputs
     sizes = (512 * 7 * 7, 4096, 4096, 1000)
-    return shapes + [fully_connected(f"fc{6 + i}", sizes[i], sizes[i + 1]) for i in range(3)]
+    return shapes + [linear(f"fc{6 + i}", sizes[i], sizes[i + 1]) for i in range(3)]
 
 
 def gpt(hidden: int, layers: int, vocabulary: int, length: int) -> list[Shape]:

@@ -36,7 +36,7 @@ SGD_MOMENTUM = Recipe(4, 4, 4)
 SGD = Recipe(4, 4, 0)
 
 
-class Replica(NamedTuple):
+class ReplicaBytes(NamedTuple):
     """Bytes of one replica, without activations."""
 
     weights: int
@@ -49,9 +49,9 @@ class Replica(NamedTuple):
         return sum(self)
 
 
-def replica(parameters: int, recipe: Recipe = ADAM_MIXED, shards: int = 1) -> Replica:
+def replica(parameters: int, recipe: Recipe = ADAM_MIXED, shards: int = 1) -> ReplicaBytes:
     """What one rank of data parallelism holds; shards: among how many the model is cut, TP times PP."""
-    return Replica(*(-(-parameters // shards) * each for each in recipe))
+    return ReplicaBytes(*(-(-parameters // shards) * each for each in recipe))
 
 
 def synchronisation(parameters: int, P: int, itemsize: int = 2, shards: int = 1) -> int:

@@ -70,7 +70,7 @@ def mean(estimates: Iterable[Noise]) -> Noise:
 # What it is good for --------------------------------------------------------------------------------------------------
 
 
-def steps(B: float, scale: float) -> float:
+def steps_to_target(B: float, scale: float) -> float:
     """Steps to a target with batches of B, in units of the least there are: 1 + B_noise / B."""
     return 1 + scale / B
 

@@ -27,14 +27,14 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ..networks.priority import by_queue, gradients, serve
+from ..networks.priority import by_queue, gradient_messages, serve
 from .average import finished_count
 from .layers import Layer
 from .replica import Replica, start_allreduce
 from .replicate import agree
 
 
-class Piece(NamedTuple):
+class GradientSlice(NamedTuple):
     """Bytes `first` to `end` of the gradient of a layer; layers are numbered as they go forward."""
 
     layer: int
@@ -44,18 +44,18 @@ class Piece(NamedTuple):
 
 def order_of_pieces(
     layers: Sequence[Layer], alpha: float, beta: float, chunk: float, order: Callable = by_queue
-) -> list[Piece]:
+) -> list[GradientSlice]:
     """In which order the pieces leave, of at most `chunk` bytes, if all takes as long as it is expected to.
 
     chunk: a multiple of an element's bytes, or infinity. layers: as they go forward (layers.py).
     alpha, beta: an all-reduce of n bytes takes alpha + n beta seconds. order: by_queue, the first layer first; or
     another one of networks/priority.py, such as fifo.
     """
-    messages = gradients(*zip(*((layer.nbytes, layer.backward, layer.forward) for layer in layers)))
+    messages = gradient_messages(*zip(*((layer.nbytes, layer.backward, layer.forward) for layer in layers)))
     sent, pieces = [0] * len(layers), []
     for span in serve(messages, alpha, beta, order, chunk):
         first, end = sent[span.name], min(sent[span.name] + chunk, layers[span.name].nbytes)
-        pieces.append(Piece(span.name, int(first), int(end)))
+        pieces.append(GradientSlice(span.name, int(first), int(end)))
         sent[span.name] = end
     return pieces
 
@@ -84,7 +84,7 @@ class Prioritised(Replica):
         comm,
         module: nn.Module,
         optimizer: Callable[[list[nn.Parameter]], Optimizer],
-        pieces: Sequence[Piece],
+        pieces: Sequence[GradientSlice],
         credits: int = 2,
         communicate: Callable = start_allreduce,
     ):
@@ -161,7 +161,7 @@ def _layers(module: nn.Module, parameters: Sequence[nn.Parameter]) -> list[tuple
     return layers
 
 
-def _check(pieces: Sequence[Piece], flats: Sequence[Tensor], credits: int) -> None:
+def _check(pieces: Sequence[GradientSlice], flats: Sequence[Tensor], credits: int) -> None:
     """Raise ValueError unless the pieces are all bytes of all layers, each once, in whole elements."""
     nbytes = {layer: flat.nbytes for layer, flat in enumerate(flats)}
     if credits < 1 or {piece.layer for piece in pieces} != set(nbytes):

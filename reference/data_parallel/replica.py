@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from .. import mpi
 from ..collectives import allreduce, fit
 from .average import finished_count, start_count
-from .buckets import adopt, allocate, assign
+from .buckets import adopt, allocate, assign_buckets
 from .replicate import agree, structure
 
 MIB = 2**20
@@ -133,7 +133,7 @@ class Replica:
     def _fill_in(self, order: Sequence[int] | None) -> None:
         """Lay out the buckets for this order in which gradients become ready."""
         nbytes, kinds = [p.nbytes for p in self.parameters], [(p.dtype, p.device) for p in self.parameters]
-        self._lay_out(assign(nbytes, *self.limits, order, kinds))
+        self._lay_out(assign_buckets(nbytes, *self.limits, order, kinds))
 
     def _lay_out(self, assignment: list[list[int]]) -> None:
         self.buckets = []  # free the memory of the last ones first

@@ -26,7 +26,7 @@ class Diverged(ValueError):
     """Some ranks hold other bits than rank 0 in what should be one model."""
 
 
-def broadcast(comm, module: nn.Module, root: int = 0) -> None:
+def broadcast_parameters(comm, module: nn.Module, root: int = 0) -> None:
     """Give every rank the root's parameters and buffers, in place.
 
     Raises ValueError on every rank if the modules differ in more than values: names, shapes, types, what is frozen.
@@ -37,11 +37,11 @@ def broadcast(comm, module: nn.Module, root: int = 0) -> None:
         tensor.copy_(theirs)
 
 
-def check(comm, module: nn.Module) -> None:
+def check_replicas(comm, module: nn.Module) -> None:
     """Raise Diverged on every rank unless all hold the same bits; it names the first tensor that differs, and where.
 
     Exact, for it compares bytes: NaN equals the same NaN (see `not_finite`), and -0.0 is not 0.0. Raises ValueError as
-    `broadcast` does.
+    `broadcast_parameters` does.
     """
     agree(comm, "the modules", structure(module))
     names, tensors = [name for name, _ in state(module)], [tensor for _, tensor in state(module)]

@@ -64,7 +64,7 @@ def time_to_target(P: int, samples: float, scale: float, seconds: float) -> floa
 
     samples: b, of one rank; scale: B_noise, in samples; seconds: T(P).
     """
-    return noise_scale.steps(samples * P, scale) * seconds
+    return noise_scale.steps_to_target(samples * P, scale) * seconds
 
 
 def speedup(P: int, samples: float, scale: float, slowdown: float = 1.0) -> float:

@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 import torch
 
 
-def work(lengths: Sequence[int], width: int | None = None) -> list[float]:
+def sequence_work(lengths: Sequence[int], width: int | None = None) -> list[float]:
     """Work of each sequence in units of that of a token's products with weights: s, and with attention s + s^2 / (6 h).
 
     A layer of width h takes 24 s h^2 + 4 s^2 h FLOPs; None: attention left out.

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from ..collectives.select import choose, predict
 from ..networks.network import Network
 from ..networks.priority import Span
-from .buckets import assign
+from .buckets import assign_buckets
 from .layers import Layer
 
 MIB = 2**20
@@ -109,7 +109,7 @@ def allreduce_time(P: int, network: Network, algorithm: str | None = None, items
 def by_limit(layers: Sequence[Layer], limit: int) -> list[list[int]]:
     """The buckets that a size limit in bytes makes of the layers that have parameters, last layer first."""
     trained = [i for i, layer in enumerate(layers) if layer.nbytes]
-    buckets = assign([layers[i].nbytes for i in trained], limit)
+    buckets = assign_buckets([layers[i].nbytes for i in trained], limit)
     return [[trained[i] for i in bucket] for bucket in buckets]
 
 

@@ -19,7 +19,7 @@ from torch import nn
 from ..verify import Comparison, compare
 from . import replicate
 
-SAME = 1e-3  # relative: by how much a loss may be off the serial one after many rounded steps
+TOLERANCE = 1e-3  # relative: by how much a loss may be off the serial one after many rounded steps
 
 
 class Verdict(NamedTuple):
@@ -63,8 +63,9 @@ def verify(
     """
     if why := comm.bcast(diverged(losses, model) if comm.rank == 0 else None, root=0):
         return Verdict(None, None, math.inf, inexact, why)
-    replicate.check(comm, model)
-    off = Comparison(*comm.bcast(compare(list(losses), list(serial()), SAME, SAME) if comm.rank == 0 else None, root=0))
+    replicate.check_replicas(comm, model)
+    found = compare(list(losses), list(serial()), TOLERANCE, TOLERANCE) if comm.rank == 0 else None
+    off = Comparison(*comm.bcast(found, root=0))
     bits = comm.size > 1 or None
     if inexact:
         return Verdict(bits, None, off.error, inexact)

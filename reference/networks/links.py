@@ -25,7 +25,7 @@ WIKIPEDIA = "en.wikipedia.org/wiki/Intel_Ultra_Path_Interconnect (24 GT/s)"
 ETHERNET = "rates of NVIDIA ConnectX-7: docs.nvidia.com/networking/display/winof2v251051000 (IEEE 802.3)"
 
 
-class Link(NamedTuple):
+class LinkSpec(NamedTuple):
     """One kind of link; see above for what the numbers mean."""
 
     name: str
@@ -48,26 +48,28 @@ def pcie(gigatransfers: float, lanes: int = 16) -> float:
     return gigabits(gigatransfers * lanes * 128 / 130)
 
 
-def _nvlink(generation: int, links: int, each: float, reach: str, seen_at: str) -> Link:
+def _nvlink(generation: int, links: int, each: float, reach: str, seen_at: str) -> LinkSpec:
     """All `links` of one GPU; each carries `each` bytes/s one way and is sold as both ways."""
     words = f"{links} links x {2 * each / 1e9:.0f} GB/s, both directions"
     source = f"{BEKMAN}; {seen_at}; {NCCL}"
-    return Link(f"NVLink {generation}", links * each, 0.6e-6, reach, 2 * links * each, words, source)
+    return LinkSpec(f"NVLink {generation}", links * each, 0.6e-6, reach, 2 * links * each, words, source)
 
 
-def _pcie(generation: int, rate: float) -> Link:
+def _pcie(generation: int, rate: float) -> LinkSpec:
     words = "16 lanes, both directions, before line coding"
-    return Link(f"PCIe {generation} x16", pcie(rate), 1e-6, "node", gigabits(2 * 16 * rate), words, f"{PCIE}; {NCCL}")
+    return LinkSpec(
+        f"PCIe {generation} x16", pcie(rate), 1e-6, "node", gigabits(2 * 16 * rate), words, f"{PCIE}; {NCCL}"
+    )
 
 
-def _infiniband(name: str, gbits: float, latency: float | None) -> Link:
+def _infiniband(name: str, gbits: float, latency: float | None) -> LinkSpec:
     words = f"{gbits} Gbit/s: 4 lanes, one direction"
-    return Link(f"InfiniBand {name}", gigabits(gbits), latency, "cluster", gigabits(gbits), words, BEKMAN)
+    return LinkSpec(f"InfiniBand {name}", gigabits(gbits), latency, "cluster", gigabits(gbits), words, BEKMAN)
 
 
-def _ethernet(gbits: float) -> Link:
+def _ethernet(gbits: float) -> LinkSpec:
     words = f"{gbits} Gbit/s, one direction"
-    return Link(f"Ethernet {gbits}G", gigabits(gbits), None, "cluster", gigabits(gbits), words, ETHERNET)
+    return LinkSpec(f"Ethernet {gbits}G", gigabits(gbits), None, "cluster", gigabits(gbits), words, ETHERNET)
 
 
 LINKS = (
@@ -75,11 +77,13 @@ LINKS = (
     _nvlink(3, 12, 25e9, "node", "nvidia.com/de-de/data-center/nvlink (A100: 12 links, 600 GB/s in total)"),
     _nvlink(4, 18, 25e9, "node", "NVIDIA in MLPerf Inference v4.1, H200-SXM-141GBx8 (18 links, 900 GB/s)"),
     _nvlink(5, 18, 50e9, "rack", "advancedhpc.com/pages/nvidia-nvlink-and-nvlink-switch (18 x 100 GB/s, two ways)"),
-    Link("MI300X fabric", 448e9, None, "node", 896e9, "7 links x 128 GB/s, both directions; a pair has one", BEKMAN),
+    LinkSpec(
+        "MI300X fabric", 448e9, None, "node", 896e9, "7 links x 128 GB/s, both directions; a pair has one", BEKMAN
+    ),
     _pcie(3, 8),
     _pcie(4, 16),
     _pcie(5, 32),
-    Link("UPI 2.0", 48e9, None, "node", 48e9, "one direction of one link; sockets have 2 or 3", WIKIPEDIA),
+    LinkSpec("UPI 2.0", 48e9, None, "node", 48e9, "one direction of one link; sockets have 2 or 3", WIKIPEDIA),
     _infiniband("EDR", 100, 0.5e-6),
     _infiniband("HDR", 200, 0.6e-6),
     _infiniband("NDR", 400, None),
@@ -87,7 +91,7 @@ LINKS = (
 )
 
 
-def link(name: str) -> Link:
+def link(name: str) -> LinkSpec:
     """The link of this name. Raises ValueError, with all names, if there is none."""
     for known in LINKS:
         if known.name.lower() == name.lower():

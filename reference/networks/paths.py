@@ -60,7 +60,7 @@ def widest_path(bandwidth: Links, a: Node, b: Node) -> Path:
 def quickest_path(
     alpha: float | Links, bandwidth: Links, a: Node, b: Node, nbytes: float, cut_through: bool = False
 ) -> Path:
-    """The way on which nbytes are soonest at b; `seconds` tells when. alpha: s of every link, or {u: {v: s}}.
+    """The way on which nbytes are soonest at b; `way_seconds` tells when. alpha: s of every link, or {u: {v: s}}.
 
     Store and forward, unless told: the times of the links add up, so they are the weights. With cut_through a node
     sends on what has come, and only the narrowest link counts: sum(alpha) + n / min(BW). That is no sum over links, so
@@ -77,10 +77,10 @@ def quickest_path(
             ways.append(_dijkstra(wide, a, b, 0.0, lambda t, u, v: t + _of(alpha, u, v)))
         except Unreachable:
             break
-    return min(ways, key=lambda way: seconds(way, alpha, bandwidth, nbytes, True))
+    return min(ways, key=lambda way: way_seconds(way, alpha, bandwidth, nbytes, True))
 
 
-def seconds(path: Path, alpha: float | Links, bandwidth: Links, nbytes: float, cut_through: bool = False) -> float:
+def way_seconds(path: Path, alpha: float | Links, bandwidth: Links, nbytes: float, cut_through: bool = False) -> float:
     """When nbytes are at the end of this way, store and forward or cut-through."""
     latency = sum(_of(alpha, u, v) for u, v in path.links)
     if cut_through:

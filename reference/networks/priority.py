@@ -30,7 +30,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 
-class Message(NamedTuple):
+class QueuedMessage(NamedTuple):
     """What is to be sent, and what is known of its use. All times in seconds."""
 
     name: Hashable
@@ -54,22 +54,22 @@ class Span(NamedTuple):
 # Orders: the least value leaves first ---------------------------------------------------------------------------------
 
 
-def fifo(message: Message) -> float:
+def fifo(message: QueuedMessage) -> float:
     """First in, first out."""
     return message.ready
 
 
-def by_queue(message: Message) -> float:
+def by_queue(message: QueuedMessage) -> float:
     """The lowest number first."""
     return message.queue
 
 
-def by_deadline(message: Message) -> float:
+def by_deadline(message: QueuedMessage) -> float:
     """What is needed soonest first."""
     return message.needed
 
 
-def weighted(a: float = 1.0, b: float = 1.0, c: float = 1.0) -> Callable[[Message], float]:
+def weighted(a: float = 1.0, b: float = 1.0, c: float = 1.0) -> Callable[[QueuedMessage], float]:
     """The most a T_compute + b T_comm_dependent + c CriticalPath first. c is in seconds: what the path is worth."""
     return lambda message: -(a * message.compute + b * message.dependent + c * message.critical)
 
@@ -78,10 +78,10 @@ def weighted(a: float = 1.0, b: float = 1.0, c: float = 1.0) -> Callable[[Messag
 
 
 def serve(
-    messages: Sequence[Message],
+    messages: Sequence[QueuedMessage],
     alpha: float,
     beta: float,
-    order: Callable[[Message], Any] = fifo,
+    order: Callable[[QueuedMessage], Any] = fifo,
     chunk: float = inf,
 ) -> list[Span]:
     """What the port does, span by span: whenever it is free, up to `chunk` bytes of the ready message that is first.
@@ -111,7 +111,7 @@ def finish(spans: Sequence[Span]) -> dict[Hashable, float]:
     return {span.name: span.end for span in spans}
 
 
-def lateness(messages: Sequence[Message], spans: Sequence[Span]) -> float:
+def lateness(messages: Sequence[QueuedMessage], spans: Sequence[Span]) -> float:
     """By how much the latest message misses its `needed`; negative if all are in time."""
     done = finish(spans)
     return max(done[message.name] - message.needed for message in messages)
@@ -128,7 +128,9 @@ class Forward(NamedTuple):
     exposed: float
 
 
-def gradients(nbytes: Sequence[float], backward: Sequence[float], forward: Sequence[float]) -> list[Message]:
+def gradient_messages(
+    nbytes: Sequence[float], backward: Sequence[float], forward: Sequence[float]
+) -> list[QueuedMessage]:
     """The gradients of a backward pass that begins at 0, as messages 0, 1, ... in the order in which they are ready.
 
     nbytes, backward, forward: of each layer, first layer first; seconds. Layer i is ready when the layers behind it and
@@ -136,7 +138,8 @@ def gradients(nbytes: Sequence[float], backward: Sequence[float], forward: Seque
     """
     layers, end = range(len(nbytes)), sum(backward)
     return [
-        Message(i, sum(backward[i:]), nbytes[i], i, end + sum(forward[:i]), sum(forward[i:])) for i in reversed(layers)
+        QueuedMessage(i, sum(backward[i:]), nbytes[i], i, end + sum(forward[:i]), sum(forward[i:]))
+        for i in reversed(layers)
     ]
 
 

@@ -33,7 +33,7 @@ async function unpack(packed) { // setting -> its plan, as text
 function unfold(head, plan, times) {
   const kinds = Object.keys(head.kinds);
   return plan.order.map((order, rank) => {
-    const count = {}, pairs = new Set(plan.together[rank]), told = [];
+    const count = {}, pairs = new Set(plan.overlapped[rank]), told = [];
     let clock = 0;
     [...order].forEach((letter, place) => {
       const code = head.letters.indexOf(letter), chunk = Math.floor(code / kinds.length), kind = kinds[code % kinds.length];

@@ -29,8 +29,8 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ..pipeline.analysis import formulas
-from ..pipeline.analysis.bubbles import Outside, only
-from ..pipeline.analysis.draw import COLOURS, HEIGHTS, LIGHTER, gantt
+from ..pipeline.analysis.bubbles import NoClosedForm, require
+from ..pipeline.analysis.draw import HEIGHTS, LIGHTER, PASS_COLOURS, gantt
 from ..pipeline.analysis.versions import kept_versions
 from ..pipeline.schedule import KINDS, Action, Schedule, needs
 from ..pipeline.schedules.catalogue import SCHEDULES, make
@@ -43,7 +43,7 @@ TICK = 1 / 24
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-class Work(NamedTuple):
+class PassSeconds(NamedTuple):
     """How long the passes of a rank's whole share take, in seconds; `last` more shares are on the last stage."""
 
     idea: str
@@ -60,20 +60,20 @@ class Work(NamedTuple):
 
     def whole(self, send: float) -> Costs:
         """What a rank's whole share costs, as closed forms take it. Raises Outside if stages differ."""
-        only(self.last == 0, "stages of equal cost")
+        require(self.last == 0, "stages of equal cost")
         return Costs(self.F, self.I, self.W, send=send)
 
 
-WORKS = {
-    "1:1:1": Work("all three alike: large layers", 1, 1, 1),
-    "2:2:1": Work("near to what is measured with attention and small operations", 1, 1, 0.5),
-    "1:2:1": Work("activations recomputed: I includes another F", 1, 2, 1),
-    "1:1:1, last stage x 1.5": Work("uneven: the last stage also has the output layer", 1, 1, 1, last=0.5),
+PASS_SECONDS = {
+    "1:1:1": PassSeconds("all three alike: large layers", 1, 1, 1),
+    "2:2:1": PassSeconds("near to what is measured with attention and small operations", 1, 1, 0.5),
+    "1:2:1": PassSeconds("activations recomputed: I includes another F", 1, 2, 1),
+    "1:1:1, last stage x 1.5": PassSeconds("uneven: the last stage also has the output layer", 1, 1, 1, last=0.5),
 }
-SENDS = (0.0, 0.25)
+MESSAGE_SECONDS = (0.0, 0.25)
 
 
-class Setting(NamedTuple):
+class ExplorerSetting(NamedTuple):
     """A schedule of the catalogue, p ranks, m micro-batches, v chunks a rank."""
 
     name: str
@@ -108,10 +108,10 @@ class Explorer:
         return self.chunks if fixed is None else [fixed]
 
     @property
-    def settings(self) -> list[Setting]:
+    def settings(self) -> list[ExplorerSetting]:
         """Everything that can be chosen, apart from costs."""
         return [
-            Setting(name, p, m, v)
+            ExplorerSetting(name, p, m, v)
             for name in self.names
             for v in self.chunks_of(name)
             for p, m in itertools.product(self.ranks, self.micro_batches)
@@ -119,8 +119,8 @@ class Explorer:
 
     @cached_property
     def plans(self) -> dict[str, dict[str, Any]]:
-        """Of each setting what the page gets: see `plan`."""
-        return {str(setting): plan(setting) for setting in self.settings}
+        """Of each setting what the page gets: see `page_data`."""
+        return {str(setting): page_data(setting) for setting in self.settings}
 
     def head(self) -> dict[str, Any]:
         """What the page gets apart from the plans: what there is to choose, and how to read the plans."""
@@ -128,12 +128,12 @@ class Explorer:
             "tick": TICK,
             "letters": LETTERS,
             "kinds": KINDS,
-            "colours": COLOURS,
+            "colours": PASS_COLOURS,
             "lighter": LIGHTER,
             "heights": HEIGHTS,
             "needs": needed(),
-            "works": {name: [work.idea, work.F, work.I, work.W] for name, work in WORKS.items()},
-            "sends": [f"{send:g}" for send in SENDS],
+            "works": {name: [work.idea, work.F, work.I, work.W] for name, work in PASS_SECONDS.items()},
+            "sends": [f"{send:g}" for send in MESSAGE_SECONDS],
             "ranks": self.ranks,
             "micro_batches": self.micro_batches,
             "schedules": {
@@ -157,7 +157,7 @@ class Explorer:
         told = widget(__file__, "explorer", "", self.head() | {"lines": self.lines()}, _instead(self.names))
         return (
             f"explorer of {len(self.names)} schedules in {len(self.plans) - refused:,} sizes, each with "
-            f"{len(WORKS) * len(SENDS)} costs; {refused} sizes have no schedule "
+            f"{len(PASS_SECONDS) * len(MESSAGE_SECONDS)} costs; {refused} sizes have no schedule "
             f"(page {sha256(told.encode()).hexdigest()[:8]})"
         )
 
@@ -165,11 +165,11 @@ class Explorer:
 # A plan: what is told of one setting ---------------------------------------------------------------------------------
 
 
-def plan(setting: Setting) -> dict[str, Any]:
+def page_data(setting: ExplorerSetting) -> dict[str, Any]:
     """What the page gets of one setting, or {"refused": why} if there is no such schedule.
 
     share       which part of a rank's work one stage is
-    stages      of each rank those that it has; order, micro, together: its actions (see above)
+    stages      of each rank those that it has; order, micro, overlapped: its actions (see above)
     peaks       of each rank, activations in units of what a micro-batch leaves in a rank's whole share
     versions    of each rank, versions of the weights
     peak        the most of them, in closed form; where there is none, its region
@@ -187,11 +187,11 @@ def plan(setting: Setting) -> dict[str, Any]:
         "stages": schedule.chunks,
         "order": [letters for letters, _ in told],
         "micro": [micro for _, micro in told],
-        "together": [sorted(pairs) for pairs in schedule.together],
+        "overlapped": [sorted(pairs) for pairs in schedule.overlapped],
         "peaks": [round(peak * share, 6) for peak in activations(schedule)],
         "versions": kept_versions(schedule),
         "peak": _closed(lambda: max(formulas.peaks(*setting))),
-        "times": [_timed(schedule, setting, work, send) for work in WORKS.values() for send in SENDS],
+        "times": [_timed(schedule, setting, work, send) for work in PASS_SECONDS.values() for send in MESSAGE_SECONDS],
     }
 
 
@@ -203,7 +203,7 @@ def _letters(order: Sequence, stages: list[int]) -> tuple[str, dict[str, list[in
     return "".join(letters), {each: row for each, row in micro.items() if row != list(range(len(row)))}
 
 
-def _timed(schedule: Schedule, setting: Setting, work: Work, send: float) -> dict[str, Any]:
+def _timed(schedule: Schedule, setting: ExplorerSetting, work: PassSeconds, send: float) -> dict[str, Any]:
     """What the page gets of one simulation: ticks, and the figures that are shown."""
     costs = work.costs(schedule, send)
     times = simulate(schedule, costs)
@@ -226,7 +226,7 @@ def _closed(form: Callable[[], float]) -> float | str:
     """What a closed form says; where it is not exact, the words with which it says so."""
     try:
         return round(form(), 6)
-    except Outside as error:
+    except NoClosedForm as error:
         return str(error)
 
 
@@ -277,7 +277,7 @@ def _instead(names: list[str], p: int = 4, m: int = 8) -> str:
             schedule = make(name, p, m)
         except ValueError:
             continue
-        times, share = simulate(schedule, WORKS["1:1:1"].costs(schedule, 0.0)), schedule.ranks / schedule.stages
+        times, share = simulate(schedule, PASS_SECONDS["1:1:1"].costs(schedule, 0.0)), schedule.ranks / schedule.stages
         peak, kept = max(activations(schedule)) * share, max(kept_versions(schedule))
         cells = [escaped(name), f"{times.makespan:g}", f"{times.bubble:.1%}", f"{peak:g}", f"{kept}"]
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")

@@ -34,7 +34,7 @@ from .widget import escaped, widget
 
 MOST_RANKS = 53  # one bit each, in whole numbers that JavaScript holds exactly
 MOST_WAYS = 8  # messages named in one sentence; of more, only how many
-SAME = 1e-9  # moments that differ by less than this share of the whole time differ by rounding only
+ROUNDING = 1e-9  # moments that differ by less than this share of the whole time differ by rounding only
 
 
 # On the ranks --------------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def record(comm, algorithm: str = "ring", count: int = 4096, **options) -> Recor
 # All ranks together --------------------------------------------------------------------------------------------------
 
 
-class Message(NamedTuple):
+class Transfer(NamedTuple):
     """One message, of the blocks lo, ..., hi - 1, from `source` to `to`; it travels from `start` to `end` (seconds).
 
     counts    how many ranks' data are in it: (least, most) over its blocks
@@ -126,7 +126,7 @@ class Recording:
     nbytes: int
     seconds: float
     records: list[Record]
-    messages: list[Message]
+    messages: list[Transfer]
     computes: list[tuple[int, float, float]]
 
     @classmethod
@@ -170,7 +170,7 @@ class Recording:
 
     @property
     def _apart(self) -> float:
-        return SAME * self.seconds
+        return ROUNDING * self.seconds
 
     @cached_property
     def held(self) -> np.ndarray:
@@ -187,14 +187,14 @@ class Recording:
         """How many ranks' data they hold, of the same shape."""
         return np.bitwise_count(self.held).astype(int)
 
-    def step_of(self, message: Message) -> int:
+    def step_of(self, message: Transfer) -> int:
         """The step at whose end the message has been taken in: 1, 2, ..."""
         return bisect_left(self.moments, message.done - self._apart)
 
     @property
-    def steps(self) -> list[list[Message]]:
+    def steps(self) -> list[list[Transfer]]:
         """The messages of each step, by sender; the first step, the start, has none."""
-        steps: list[list[Message]] = [[] for _ in self.moments]
+        steps: list[list[Transfer]] = [[] for _ in self.moments]
         for message in sorted(self.messages, key=lambda message: message.source):
             steps[self.step_of(message)].append(message)
         return steps
@@ -210,7 +210,7 @@ class Recording:
         return said
 
 
-def _messages(run: Any) -> Iterator[Message]:
+def _messages(run: Any) -> Iterator[Transfer]:
     """Put together what sender, receiver and timeline know of each message; a pair's messages keep their order."""
     sent, taken, events = defaultdict(list), defaultdict(list), defaultdict(list)
     for rank, own in enumerate(run.results):
@@ -225,10 +225,10 @@ def _messages(run: Any) -> Iterator[Message]:
         own = run.results[source]
         ends = zip(transfers, sent[source, to], taken[source, to], strict=True)
         for event, (lo, hi), (combine, done) in ends:
-            look = bisect_right(own.seconds, event.start + SAME * run.seconds) - 1  # the last before it left
+            look = bisect_right(own.seconds, event.start + ROUNDING * run.seconds) - 1  # the last before it left
             counts = [own.held[look][block % len(own.held[look])].bit_count() for block in range(lo, hi)]
             counts = min(counts), max(counts)
-            yield Message(source, to, event.start, event.end, event.nbytes, lo, hi, counts, combine, done)
+            yield Transfer(source, to, event.start, event.end, event.nbytes, lo, hi, counts, combine, done)
 
 
 # In words ------------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def listing(things: list[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def amount(messages: list[Message], blocks: int) -> str:
+def payload(messages: list[Transfer], blocks: int) -> str:
     """How much each of the messages carries."""
     sizes = sorted({message.hi - message.lo for message in messages})
     if blocks == 1:
@@ -250,7 +250,7 @@ def amount(messages: list[Message], blocks: int) -> str:
     return "one block" if sizes == [1] else f"{' or '.join(map(str, sizes))} blocks"
 
 
-def pattern(messages: list[Message], ranks: int) -> str | None:
+def pattern(messages: list[Transfer], ranks: int) -> str | None:
     """What every rank does, if all do alike, with {} for what they send; else None."""
     pairs = {(message.source, message.to) for message in messages}
     apart = {abs(to - source) for source, to in pairs}
@@ -265,9 +265,9 @@ def pattern(messages: list[Message], ranks: int) -> str | None:
     return None
 
 
-def tell(messages: list[Message], ranks: int, blocks: int) -> str:
+def tell(messages: list[Transfer], ranks: int, blocks: int) -> str:
     """One sentence on all messages of a step."""
-    what, alike = amount(messages, blocks), pattern(messages, ranks)
+    what, alike = payload(messages, blocks), pattern(messages, ranks)
     combine = {message.combine for message in messages}
     if alike:
         then = "adds what comes" if combine == {True} else "replaces its own by what comes"
@@ -282,7 +282,7 @@ def tell(messages: list[Message], ranks: int, blocks: int) -> str:
     return f"{what.capitalize()}{each} {goes} from rank {listing(ways)}, where {there}."
 
 
-def blocks_of(message: Message, blocks: int) -> str:
+def blocks_of(message: Transfer, blocks: int) -> str:
     """What a message carries, by name: "block 3", "blocks 4–7", "whole array"."""
     if blocks == 1:
         return "whole array"
@@ -290,13 +290,13 @@ def blocks_of(message: Message, blocks: int) -> str:
     return f"block {message.lo}" if message.hi - message.lo == 1 else f"blocks {message.lo}–{last}"
 
 
-def counts_of(message: Message) -> str:
+def counts_of(message: Transfer) -> str:
     """How many ranks' data are in a message: "3", or "1–4" if its blocks differ."""
     least, most = message.counts
     return str(most) if least == most else f"{least}–{most}"
 
 
-def example(message: Message, blocks: int) -> str:
+def example(message: Transfer, blocks: int) -> str:
     """One message of a step, told with its numbers."""
     what = "its array" if blocks == 1 else blocks_of(message, blocks)
     data = f"the data of {counts_of(message)} rank{'s' if message.counts != (1, 1) else ''} in it"

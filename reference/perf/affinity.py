@@ -85,7 +85,7 @@ def numa_distance(root: str | Path = NODES) -> np.ndarray:
     return np.array([[int(entry) for entry in lines[node].split()] for node in sorted(lines)] or [[10]])
 
 
-def share(nodes: Mapping[int, Sequence[int]], local_rank: int, local_ranks: int) -> list[int]:
+def processor_share(nodes: Mapping[int, Sequence[int]], local_rank: int, local_ranks: int) -> list[int]:
     """The processors for one of the `local_ranks` ranks on this machine; nodes as `numa_nodes` gives them.
 
     Fewer ranks than nodes: each gets whole nodes. Else no rank is spread over two: every node takes one rank, each
@@ -129,7 +129,7 @@ def bind(comm, root: str | Path = NODES) -> list[int]:
     usable = set().union(*here.allgather(allowed_cpus()))
     local_rank, local_ranks = here.rank, here.size
     here.Free()
-    os.sched_setaffinity(0, share(_usable(numa_nodes(root), usable), local_rank, local_ranks))
+    os.sched_setaffinity(0, processor_share(_usable(numa_nodes(root), usable), local_rank, local_ranks))
     return allowed_cpus()
 
 
@@ -162,7 +162,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for (node, cpus), row in zip(nodes.items(), numa_distance().tolist()):
         print(f"node {node}: processors {spell_cpus(cpus)}; allowed {spell_cpus(near[node])}; distances {row}")
     for rank in range(ranks):
-        print(f"rank {rank} of {ranks}: processors {spell_cpus(share(near, rank, ranks))}")
+        print(f"rank {rank} of {ranks}: processors {spell_cpus(processor_share(near, rank, ranks))}")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,14 @@ for _name in ("flash_attention_for_cpu", "flash_attention", "efficient_attention
         attention_backward(q, k, v)
     )
 
-FREE = {aten.empty, aten.empty_like, aten.empty_strided, aten.new_empty, aten.new_empty_strided, aten._unsafe_view}
+FREE_OPERATIONS = {
+    aten.empty,
+    aten.empty_like,
+    aten.empty_strided,
+    aten.new_empty,
+    aten.new_empty_strided,
+    aten._unsafe_view,
+}
 OVERWRITE = {aten.copy_, aten.zero_, aten.fill_, aten.normal_, aten.uniform_, aten.bernoulli_, aten.random_}
 PICK_ROWS = {aten.embedding, aten.index_select, aten.gather, aten.index}
 
@@ -87,7 +94,7 @@ def rule(operation: Any) -> Rule:
     packet, schema = operation.overloadpacket, operation._schema
     changed = tuple(i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write)
     return Rule(
-        free=operation.is_view or packet in FREE or operation.namespace == "profiler",
+        free=operation.is_view or packet in FREE_OPERATIONS or operation.namespace == "profiler",
         makes=packet == aten.lift_fresh or not any(result.alias_info for result in schema.returns),
         composite=operation.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd),
         formula=FORMULAS.get(packet),

@@ -34,10 +34,10 @@ from .. import mpi
 from .flops import Rule, count, rule, tensors
 from .roofline import Device
 
-KINDS = ("weights", "gradients", "optimizer", "activations")
+MEMORY_KINDS = ("weights", "gradients", "optimizer", "activations")
 
 
-class Cost(NamedTuple):
+class OperationCost(NamedTuple):
     """What operations cost together: FLOPs, bytes moved, seconds on the device (0 without one), how many they were."""
 
     flops: int = 0
@@ -50,7 +50,7 @@ class Memory:
     """Live bytes by kind; the largest they have been: `peak` each for itself, `at_peak` when their sum was largest."""
 
     def __init__(self):
-        self.live, self.peak, self.at_peak = (dict.fromkeys(KINDS, 0) for _ in range(3))
+        self.live, self.peak, self.at_peak = (dict.fromkeys(MEMORY_KINDS, 0) for _ in range(3))
         self._held: dict[int, tuple] = {}  # a storage's address -> (weak reference, kind, bytes)
 
     def made(self, tensor: Tensor, kind: str) -> None:
@@ -103,14 +103,14 @@ class Meter:
         optimizer: Optimizer | None = None,
     ):
         self.comm, self.device, self.module, self.optimizer = comm, device, module, optimizer
-        self.by_label: dict[str, Cost] = {}
+        self.by_label: dict[str, OperationCost] = {}
         self.memory = Memory()
         self._mode, self._labels, self._stepping, self._hooks = Mode(self), [], False, []
 
     @property
-    def total(self) -> Cost:
+    def total(self) -> OperationCost:
         """The cost of everything so far."""
-        return Cost(*map(sum, zip(*self.by_label.values()))) if self.by_label else Cost()
+        return OperationCost(*map(sum, zip(*self.by_label.values()))) if self.by_label else OperationCost()
 
     @property
     def live(self) -> dict[str, int]:
@@ -141,8 +141,8 @@ class Meter:
 
         Raises ValueError for an unknown kind.
         """
-        if kind not in KINDS:
-            raise ValueError(f"memory is of the kind {', '.join(KINDS)}, not {kind!r}")
+        if kind not in MEMORY_KINDS:
+            raise ValueError(f"memory is of the kind {', '.join(MEMORY_KINDS)}, not {kind!r}")
         for tensor in kept:
             self.memory.hold(tensor, kind)
 
@@ -197,8 +197,8 @@ class Meter:
         flops, nbytes = count(how, args, kwargs, result)
         seconds = self.device.seconds(flops, nbytes) if self.device else 0.0
         label = self._current_label()
-        before = self.by_label.get(label, Cost())
-        self.by_label[label] = Cost(
+        before = self.by_label.get(label, OperationCost())
+        self.by_label[label] = OperationCost(
             before.flops + flops, before.nbytes + nbytes, before.seconds + seconds, before.operations + 1
         )
         if self.comm is not None and seconds:

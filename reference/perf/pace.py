@@ -13,12 +13,12 @@ import os
 import time
 from collections.abc import Callable
 
-SECONDS = 0.020  # that calibrate() took on the machine that limits were made for
+SECONDS = 0.020  # that calibration_seconds() took on the machine that limits were made for
 MOST = 20.0  # a machine that seems slower still has other troubles
 VARIABLE = "EVERY_RANK_PACE"  # set by whoever knows better, and for the processes that we start
 
 
-def calibrate(clock: Callable[[], float] = time.perf_counter) -> float:
+def calibration_seconds(clock: Callable[[], float] = time.perf_counter) -> float:
     """Seconds that a fixed piece of Python takes: integers, a list and a dictionary, as programs here use them."""
     start, table = clock(), {}
     for i in range(100_000):
@@ -49,7 +49,7 @@ def cpu_pace() -> float:
 
 
 def _median(clock: Callable[[], float]) -> float:
-    return sorted(calibrate(clock) for _ in range(5))[2]
+    return sorted(calibration_seconds(clock) for _ in range(5))[2]
 
 
 def _checked(given: str) -> float:

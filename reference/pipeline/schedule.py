@@ -45,18 +45,18 @@ class Action(NamedTuple):
 class Schedule:
     """Who does what in which order.
 
-    orders    of each rank its actions; the rank's number is the place in the list
-    weights   "flush": all passes of a step use the weights that it began with. "stash": a micro-batch is carried
-              forward with the latest weights and backward with the same ones, which have been kept (PipeDream).
-              "double": the weights before the latest update when its batch began, the same on all stages (2BW)
-    together  per rank the places k in its order where actions k and k + 1, a forward and a backward pass of different
-              micro-batches, run side by side (DualPipe)
+    orders      of each rank its actions; the rank's number is the place in the list
+    weights     "flush": all passes of a step use the weights that it began with. "stash": a micro-batch is carried
+                forward with the latest weights and backward with the same ones, which have been kept (PipeDream).
+                "double": the weights before the latest update when its batch began, the same on all stages (2BW)
+    overlapped  per rank the places k in its order where actions k and k + 1, a forward and a backward pass of
+                different micro-batches, run side by side (DualPipe)
     """
 
     name: str
     orders: tuple[tuple[Action, ...], ...]
     weights: str = "flush"
-    together: tuple[frozenset[int], ...] = ()
+    overlapped: tuple[frozenset[int], ...] = ()
 
     @property
     def ranks(self) -> int:
@@ -119,7 +119,7 @@ class Turn(NamedTuple):
     needs: list[Action]
 
 
-def turns(schedule: Schedule) -> Iterator[Turn]:
+def topological_order(schedule: Schedule) -> Iterator[Turn]:
     """All actions in an order in which they can be done: each after what it needs, each rank in its own order.
 
     A rank is followed until it needs what has not been done, and again when that has been done. Ends early, without an
@@ -130,7 +130,7 @@ def turns(schedule: Schedule) -> Iterator[Turn]:
     place, todo = [0] * schedule.ranks, list(range(schedule.ranks))
     while todo:
         r = todo.pop()
-        order, pairs = schedule.orders[r], schedule.together[r] if schedule.together else ()
+        order, pairs = schedule.orders[r], schedule.overlapped[r] if schedule.overlapped else ()
         while (k := place[r]) < len(order):
             actions = order[k : k + 2] if k in pairs else order[k : k + 1]
             needed = needs(actions[0], schedule)
@@ -175,10 +175,10 @@ def repeat(schedule: Schedule, steps: int) -> Schedule:
     orders = tuple(
         tuple(Action(kind, s, i + t * m) for t in range(steps) for kind, s, i in order) for order in schedule.orders
     )
-    together = tuple(
-        frozenset(k + t * n for t in range(steps) for k in pairs) for pairs, n in zip(schedule.together, lengths)
+    overlapped = tuple(
+        frozenset(k + t * n for t in range(steps) for k in pairs) for pairs, n in zip(schedule.overlapped, lengths)
     )
-    return replace(schedule, orders=orders, together=together)
+    return replace(schedule, orders=orders, overlapped=overlapped)
 
 
 def check_sizes(p: int, m: int, v: int = 1) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .schedule import KINDS, Action, Schedule, repeat, turns
+from .schedule import KINDS, Action, Schedule, repeat, topological_order
 
 Seconds = float | Sequence[float]
 
@@ -30,7 +30,7 @@ class Costs(NamedTuple):
     B       the whole backward pass; None: I + W
     S       the optimizer step
     send    from the end of an action until its result is on another rank
-    pair    a forward and a backward pass side by side (Schedule.together); None: one after the other, F + B
+    pair    a forward and a backward pass side by side (Schedule.overlapped); None: one after the other, F + B
     sizes   of each micro-batch, how many times as long its passes take on every stage; None: once
     """
 
@@ -149,7 +149,7 @@ def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
     seconds = {(kind, s): costs.of(kind, s) for kind in KINDS for s in range(schedule.stages)}
     sizes = [1.0] * schedule.micro_batches if costs.sizes is None else costs.sizes
     clock = [0.0] * schedule.ranks
-    for r, _, actions, needed in turns(schedule):
+    for r, _, actions, needed in topological_order(schedule):
         start = clock[r]
         for need in needed:
             when, where = done[need]

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from ..models import CNN, GPT
 
 
-class Link(NamedTuple):
+class ChainLink(NamedTuple):
     """A layer of the chain, which no cut divides.
 
     name    what to call it
@@ -42,7 +42,7 @@ class Stage(nn.Module):
     first_names    {name of a parameter here: its first name in the model}, which differ where two names share a tensor
     """
 
-    def __init__(self, model: nn.Module, links: Sequence[Link]):
+    def __init__(self, model: nn.Module, links: Sequence[ChainLink]):
         super().__init__()
         self.links = tuple(links)
         for name in dict.fromkeys(part for link in links for part in link.parts):
@@ -58,7 +58,7 @@ class Stage(nn.Module):
         return x
 
 
-def cut(model: nn.Module, ends: Sequence[int], links: Sequence[Link] | None = None) -> list[Stage]:
+def cut(model: nn.Module, ends: Sequence[int], links: Sequence[ChainLink] | None = None) -> list[Stage]:
     """The model in len(ends) stages: stage s has the layers ends[s - 1] ... ends[s] - 1, the first those from 0.
 
     links: what the model consists of; layers(model) unless given. Raises ValueError if a stage would have no layer or
@@ -75,28 +75,32 @@ def cut(model: nn.Module, ends: Sequence[int], links: Sequence[Link] | None = No
     return [Stage(model, links[first:end]) for first, end in pairwise([0, *ends])]
 
 
-def layers(model: nn.Module) -> list[Link]:
+def layers(model: nn.Module) -> list[ChainLink]:
     """The model as a chain: of a GPT, a CNN, or any nn.Sequential. Raises TypeError for another."""
     if isinstance(model, nn.Sequential):
         return [_child(name) for name, _ in model.named_children()]
     if isinstance(model, GPT):
         blocks = [_child(f"blocks.{k}") for k in range(len(model.blocks))]
         return [
-            Link("embedding", ("token", "position", "dropout"), _embed),
+            ChainLink("embedding", ("token", "position", "dropout"), _embed),
             *blocks,
-            Link("head", ("norm", "head"), _tell),
+            ChainLink("head", ("norm", "head"), _tell),
         ]
     if isinstance(model, CNN):
         first, *others = [_child(f"stages.{k}") for k in range(len(model.stages))]
-        return [first._replace(run=_look), *others, Link("head", ("head",), lambda model, x: model.head(x.flatten(1)))]
+        return [
+            first._replace(run=_look),
+            *others,
+            ChainLink("head", ("head",), lambda model, x: model.head(x.flatten(1))),
+        ]
     raise TypeError(
         f"it is not known here how a {type(model).__name__} is a chain of layers: make it an nn.Sequential, or give "
         f"cut() its links"
     )
 
 
-def _child(name: str) -> Link:
-    return Link(name, (name,), partial(_run_child, name))
+def _child(name: str) -> ChainLink:
+    return ChainLink(name, (name,), partial(_run_child, name))
 
 
 def _run_child(name: str, model: nn.Module, x: Tensor) -> Tensor:

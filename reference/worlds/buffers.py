@@ -53,7 +53,7 @@ def element_type(dtype: Any) -> tuple[str, int]:
     return kind.str.lstrip("<=|"), kind.itemsize
 
 
-def read(spec: Any, writable: bool = False, ranks: int | None = None) -> Buffer:
+def as_buffer(spec: Any, writable: bool = False, ranks: int | None = None) -> Buffer:
     """The Buffer behind what the program passed; mpi4py's exceptions for what it refuses.
 
     With `ranks`, counts and displacements are given for each of that many ranks; else for one message.

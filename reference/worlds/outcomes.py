@@ -12,7 +12,7 @@ from pathlib import Path
 from ..perf.timeline import Event, Timeline
 from .errors import RankFailed, RankStatus
 from .run import Run
-from .spelling import location, ranks_text, told
+from .spelling import error_text, location, ranks_text
 
 ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 Frame = tuple[str, int, str]  # file, line, function
@@ -54,7 +54,7 @@ class Outcome:
 
 
 @dataclass
-class Sighting:
+class Snapshot:
     """Where a rank was when somebody looked: whether in a call, which one (or the last), and the program's frames.
 
     `stopped`: by a signal, so that it could not go on.
@@ -98,7 +98,7 @@ def tell_story(error: BaseException) -> list[tuple[str, list[Frame]]]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         frames = [(f.filename, f.lineno, f.name) for f in traceback.extract_tb(error.__traceback__)]
-        story.append((told(error), program_frames(frames)))
+        story.append((error_text(error), program_frames(frames)))
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return story[::-1]
 
@@ -118,23 +118,23 @@ def make_run(outcomes: list[Outcome], results: list) -> Run:
     )
 
 
-def roll_call(ranks: int, outcomes: dict[int, Outcome], seen: dict[int, Sighting], dead=()) -> list[RankStatus]:
+def roll_call(ranks: int, outcomes: dict[int, Outcome], seen: dict[int, Snapshot], dead=()) -> list[RankStatus]:
     """One line a rank: what it was doing when the launch was over."""
-    return [_status(rank, outcomes.get(rank), seen.get(rank, Sighting()), rank in dead) for rank in range(ranks)]
+    return [_status(rank, outcomes.get(rank), seen.get(rank, Snapshot()), rank in dead) for rank in range(ranks)]
 
 
-def _status(rank: int, outcome: Outcome | None, sighting: Sighting, dead: bool) -> RankStatus:
+def _status(rank: int, outcome: Outcome | None, snapshot: Snapshot, dead: bool) -> RankStatus:
     if outcome and outcome.failed:
         said, frames = outcome.story[-1]
-        return RankStatus(rank, "failed", said.splitlines()[0], where=where(frames))
+        return RankStatus(rank, "failed", said.splitlines()[0], where=program_line(frames))
     if outcome:
         return RankStatus(rank, "finished")
-    state = "failed" if dead else "stopped" if sighting.stopped else "waiting" if sighting.waiting else "running"
-    call = f"after {sighting.call}" if sighting.call and not sighting.waiting else sighting.call
-    return RankStatus(rank, state, call, sighting.group, where(sighting.frames))
+    state = "failed" if dead else "stopped" if snapshot.stopped else "waiting" if snapshot.waiting else "running"
+    call = f"after {snapshot.call}" if snapshot.call and not snapshot.waiting else snapshot.call
+    return RankStatus(rank, state, call, snapshot.group, program_line(snapshot.frames))
 
 
-def failure(ranks: int, outcomes: dict[int, Outcome], errors: dict[int, BaseException], seen: dict[int, Sighting]):
+def failure(ranks: int, outcomes: dict[int, Outcome], errors: dict[int, BaseException], seen: dict[int, Snapshot]):
     """The RankFailed of a launch whose program raised on the ranks in `errors`; those in `seen` were stopped."""
     first = min(errors, key=lambda rank: outcomes[rank].end)
     cause = f"the program raised on {ranks_text(errors)}: {outcomes[first].story[-1][0]}"
@@ -143,10 +143,10 @@ def failure(ranks: int, outcomes: dict[int, Outcome], errors: dict[int, BaseExce
     return RankFailed(cause, roll_call(ranks, outcomes, seen), details(outcomes, seen), errors)
 
 
-def details(outcomes: dict[int, Outcome], seen: dict[int, Sighting]) -> str:
+def details(outcomes: dict[int, Outcome], seen: dict[int, Snapshot]) -> str:
     """Tracebacks of the ranks that raised and stacks of those in `seen`; ranks that tell the same are told together."""
     tales = {rank: _traceback(outcome) for rank, outcome in sorted(outcomes.items()) if outcome.failed}
-    tales |= {rank: _stack(sighting) for rank, sighting in sorted(seen.items()) if sighting.frames}
+    tales |= {rank: _stack(snapshot) for rank, snapshot in sorted(seen.items()) if snapshot.frames}
     told: dict[str, list[int]] = {}
     for rank, tale in tales.items():
         told.setdefault(tale, []).append(rank)
@@ -157,8 +157,8 @@ def _traceback(outcome: Outcome) -> str:
     return " ---\n" + "".join(_lines(frames) + text + "\n" for text, frames in outcome.story)
 
 
-def _stack(sighting: Sighting) -> str:
-    return (f", in {sighting.call}" if sighting.waiting else "") + f" ---\n{_lines(sighting.frames)}"
+def _stack(snapshot: Snapshot) -> str:
+    return (f", in {snapshot.call}" if snapshot.waiting else "") + f" ---\n{_lines(snapshot.frames)}"
 
 
 def _lines(frames: list[Frame]) -> str:
@@ -166,7 +166,7 @@ def _lines(frames: list[Frame]) -> str:
     return "".join(traceback.StackSummary.from_list([(*frame, None) for frame in frames]).format())
 
 
-def where(frames: list[Frame]) -> str:
+def program_line(frames: list[Frame]) -> str:
     """The innermost line of the program itself, not of a library that it called."""
     own = [frame for frame in frames if not frame[0].startswith(LIBRARIES)] or frames
     return location(own[-1][:2]) if own else ""

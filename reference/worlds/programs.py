@@ -14,7 +14,7 @@ import numpy as np
 
 MOST_REAL_RANKS = 256  # processes on one machine
 LAZY = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
-KINDS = (
+NOT_PROGRAMS = (
     (inspect.isgeneratorfunction, "is a generator (it has a `yield`): calling it would run nothing of it"),
     (inspect.iscoroutinefunction, "is an `async def`: calling it would run nothing of it. Use a plain `def`"),
     (inspect.isasyncgenfunction, "is an asynchronous generator: calling it would run nothing of it"),
@@ -29,7 +29,7 @@ def check_program(program: Callable) -> None:
     while isinstance(inner, functools.partial):
         inner = inner.func
     for function in (inner, type(inner).__call__):
-        for is_one, why in KINDS:
+        for is_one, why in NOT_PROGRAMS:
             if is_one(function):
                 raise ValueError(f"{getattr(inner, '__name__', type(inner).__name__)} {why}")
 

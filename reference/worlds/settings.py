@@ -72,7 +72,7 @@ def _of_torch() -> tuple[Setting, ...]:
 
 
 @contextmanager
-def kept() -> Iterator[None]:
+def restored() -> Iterator[None]:
     """Put back at the end what is different by then."""
     torch = _of_torch()
     before = [(read, put_back, read()) for read, put_back in (*PYTHON, *torch)]

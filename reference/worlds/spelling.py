@@ -96,7 +96,7 @@ def ranks_text(numbers: Iterable[int]) -> str:
     return f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """ "ValueError: its text": an exception as at the end of a traceback, whatever its class does when it is asked."""
     try:
         str(error)  # a traceback would only say that this failed

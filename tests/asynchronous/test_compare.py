@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from reference.asynchronous.compare import METHODS, Seen, Setting, contest, steps_to, time_to
+from reference.asynchronous.compare import METHODS, Contest, Seen, contest, steps_to, time_to
 from reference.models import MLP, Objective, digits
 from reference.worlds import RankFailed, Slow, launch, networks
 
@@ -14,7 +14,7 @@ NETWORK = networks.uniform(1e-4, 1e-7)
 
 
 def race(name, factor=4.0, jitter=False, steps=48):
-    setting = Setting(OBJECTIVE, steps, 0.5, 1e-2, jitter, period=4, post=4)
+    setting = Contest(OBJECTIVE, steps, 0.5, 1e-2, jitter, period=4, post=4)
     run = launch(contest, WORKERS + 1, name, setting, network=NETWORK, faults=[Slow(WORKERS, factor)])
     return next(filter(None, run.results)), run
 
@@ -69,5 +69,5 @@ def test_first_time():
 
 def test_a_name_that_is_not_there_is_refused():
     with pytest.raises(RankFailed, match="one of all-reduce") as failed:
-        launch(contest, 3, "hope", Setting(OBJECTIVE, 5, 0.5, 1e-2))
+        launch(contest, 3, "hope", Contest(OBJECTIVE, 5, 0.5, 1e-2))
     assert len(failed.value.errors) == 3

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from reference.asynchronous import gossip, hogwild, local_sgd
-from reference.asynchronous.parameter_server import ASYNCHRONOUS, SYNCHRONOUS, Policy, bounded, train
+from reference.asynchronous.parameter_server import ASYNCHRONOUS, SYNCHRONOUS, Policy, bounded, train_with_servers
 from reference.asynchronous.staleness import DAMPED, compensated, largest_rate
 from reference.asynchronous.timed import Timed
 from reference.models import Quadratic
@@ -35,7 +35,7 @@ class Parabolas(Parabola):
 
 
 def local(ranks, phases, rate, objective, **how):
-    return launch(lambda comm: local_sgd.train(comm, objective, phases, rate, **how), ranks).results[0]
+    return launch(lambda comm: local_sgd.train_local_sgd(comm, objective, phases, rate, **how), ranks).results[0]
 
 
 def test_e3_11_local_sgd_is_as_good_only_if_the_data_are_alike():
@@ -61,7 +61,7 @@ def test_e3_12_bounded_staleness_lets_the_fast_wait_instead_of_dropping_the_late
 
     def log(policy):
         def program(comm):
-            return train(comm, Timed(comm, objective, 1.0), steps, 0.05, policy).log
+            return train_with_servers(comm, Timed(comm, objective, 1.0), steps, 0.05, policy).log
 
         return launch(program, 4, faults=[Slow(3, 10.0)]).results[0]
 
@@ -85,7 +85,7 @@ def test_e3_13_hogwild_is_for_shared_memory_and_sparse_problems():
     sparse, dense = hogwild.sparse_problem(1000, 400, 4), hogwild.sparse_problem(1000, 16, 16)
 
     def run(problem, ranks, samples):
-        results = launch(hogwild.train, ranks, problem, samples // ranks, 1.5, False, 1e-3).results
+        results = launch(hogwild.train_hogwild, ranks, problem, samples // ranks, 1.5, False, 1e-3).results
         return problem.loss(results[0].w), np.mean([each.conflicts for each in results])
 
     assert run(sparse, 8, 2400)[0] < 0.02 and run(sparse, 8, 2400)[1] == pytest.approx(0.22, abs=0.03)
@@ -146,7 +146,7 @@ def test_pit_08_asynchronous_sgd_diverges_at_the_rate_of_synchronous_sgd():
 
     def loss(policy, rate, steps=30):
         def program(comm):
-            return train(comm, Timed(comm, objective, 1.0, jitter=True), steps, rate, policy)
+            return train_with_servers(comm, Timed(comm, objective, 1.0, jitter=True), steps, rate, policy)
 
         return objective.loss(launch(program, 9).results[0].w) / start
 

@@ -16,8 +16,8 @@ from reference.asynchronous.gossip import (
     pull,
     random_pairs,
     ring,
-    train,
     train_by_pull,
+    train_gossip,
 )
 from reference.asynchronous.timed import Timed
 from reference.models import MLP, Objective, Quadratic, digits
@@ -135,7 +135,7 @@ def test_pulling_alone_moves_the_mean(world):
 @pytest.mark.parametrize("graph", [ring, exponential, random_pairs])
 def test_d_psgd_learns_and_its_ranks_stay_together(graph):
     objective = Objective(MLP((64, 8, 10)), digits(), 32)
-    found = torch.stack(launch(train, 4, objective, 40, 0.3, graph).results)
+    found = torch.stack(launch(train_gossip, 4, objective, 40, 0.3, graph).results)
     assert objective.loss(found.mean(0)) < 0.8 * objective.loss(objective.start())
     assert 0 < distance(found) < 0.2 * float(found.norm())
 
@@ -147,7 +147,7 @@ def test_the_mean_of_the_ranks_moves_as_one_rank_would(graph):
     for step in range(12):
         g, count = QUADRATIC.gradient(w, step)
         w = w - 0.3 * g / count
-    found = torch.stack(launch(train, 4, QUADRATIC, 12, 0.3, graph).results)
+    found = torch.stack(launch(train_gossip, 4, QUADRATIC, 12, 0.3, graph).results)
     torch.testing.assert_close(found.mean(0), w)
     assert distance(found) > 0.01
 
@@ -156,7 +156,7 @@ def test_bytes_do_not_depend_on_the_number_of_ranks():
     objective, steps = Quadratic(500), 10
     for graph, neighbours in [(ring, 2), (exponential, 1), (random_pairs, 1)]:
         for ranks in (4, 8):
-            run = launch(train, ranks, objective, steps, 0.1, graph)
+            run = launch(train_gossip, ranks, objective, steps, 0.1, graph)
             sent = [event for event in run.timeline.of(kind="send") if event.nbytes == 2000]
             assert len(sent) == ranks * neighbours * steps
 
@@ -167,7 +167,7 @@ def test_a_slow_rank_holds_up_those_who_wait_for_an_answer():
     def program(comm, how):
         return how(comm, Timed(comm, QUADRATIC, 1.0), 12, 0.1), comm.wtime()
 
-    waits, goes = (launch(program, 4, how, faults=[Slow(3, 4.0)]) for how in (train, train_by_pull))
+    waits, goes = (launch(program, 4, how, faults=[Slow(3, 4.0)]) for how in (train_gossip, train_by_pull))
     assert waits.seconds == pytest.approx(48, abs=0.1) == goes.seconds
     busy = [[event.end for event in run.timeline.of(0, "compute")][-1] for run in (waits, goes)]
     assert busy[0] > 40 and busy[1] == pytest.approx(12, abs=0.1)
@@ -186,7 +186,7 @@ def test_pulling_learns_and_repeats(world):
 )
 def test_impossible_arguments_are_refused_on_every_rank(ranks, arguments, message):
     with pytest.raises(RankFailed, match=message) as failed:
-        launch(train, ranks, QUADRATIC, *arguments)
+        launch(train_gossip, ranks, QUADRATIC, *arguments)
     assert len(failed.value.errors) == ranks
 
 

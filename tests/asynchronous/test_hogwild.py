@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from reference.asynchronous.hogwild import conflict_probability, conflict_share, lost_updates, sparse_problem, train
+from reference.asynchronous.hogwild import (
+    conflict_probability,
+    conflict_share,
+    lost_updates,
+    sparse_problem,
+    train_hogwild,
+)
 from reference.mpi import Exception as MPIException
 from reference.worlds import RankFailed, launch, networks
 
@@ -26,7 +32,7 @@ def test_how_likely_two_samples_share_a_column(d, k):
 
 
 def test_one_rank_is_sgd(world):
-    trained = launch(train, 1, SPARSE, 300, 0.5, world=world).results[0]
+    trained = launch(train_hogwild, 1, SPARSE, 300, 0.5, world=world).results[0]
     w, random = np.zeros(400), np.random.default_rng([0, 0])
     for sample in random.integers(1000, size=300):
         columns, x = SPARSE.columns[sample], SPARSE.values[sample]
@@ -37,7 +43,9 @@ def test_one_rank_is_sgd(world):
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 def test_conflicts_are_as_rare_as_the_formula_says(ranks):
     def met(problem, steps):
-        return np.mean([each.conflicts for each in launch(train, ranks, problem, steps, 0.1, False, 1e-3).results])
+        return np.mean(
+            [each.conflicts for each in launch(train_hogwild, ranks, problem, steps, 0.1, False, 1e-3).results]
+        )
 
     assert met(SPARSE, 400) == pytest.approx(conflict_share(ranks, conflict_probability(400, 4)), abs=0.03)
     assert met(DENSE, 100) == pytest.approx((ranks - 1) / ranks, abs=0.06)
@@ -47,7 +55,7 @@ def test_a_sparse_problem_does_not_mind_and_a_dense_one_does():
     """Rate 1.5: eight ranks on sparse samples lose little against one rank with as many; on dense ones they diverge."""
 
     def loss(problem, ranks, samples, overwrite=False):
-        return problem.loss(launch(train, ranks, problem, samples // ranks, 1.5, overwrite, 1e-3).results[0].w)
+        return problem.loss(launch(train_hogwild, ranks, problem, samples // ranks, 1.5, overwrite, 1e-3).results[0].w)
 
     alone, start = loss(SPARSE, 1, 2400), SPARSE.loss(np.zeros(400))
     assert all(each < 0.05 * start for each in (alone, loss(SPARSE, 8, 2400), loss(SPARSE, 8, 2400, True)))
@@ -58,7 +66,7 @@ def test_what_is_written_whole_is_lost():
     """Two ranks, dense, rate 0.2: both converge; the one that overwrites has thrown about half of its work away."""
 
     def loss(overwrite):
-        return np.log(DENSE.loss(launch(train, 2, DENSE, 300, 0.2, overwrite, 1e-3).results[0].w))
+        return np.log(DENSE.loss(launch(train_hogwild, 2, DENSE, 300, 0.2, overwrite, 1e-3).results[0].w))
 
     start = np.log(DENSE.loss(np.zeros(16)))
     assert 0.4 < (start - loss(True)) / (start - loss(False)) < 0.8
@@ -70,7 +78,7 @@ def test_lost_updates_are_counted():
 
 
 def test_both_worlds_learn_and_one_repeats(world):
-    first, again = (launch(train, 3, SPARSE, 1500, 1.0, world=world).results for _ in range(2))
+    first, again = (launch(train_hogwild, 3, SPARSE, 1500, 1.0, world=world).results for _ in range(2))
     assert all(np.array_equal(each.w, first[0].w) for each in first)
     assert SPARSE.loss(first[0].w) < 0.05 * SPARSE.loss(np.zeros(400))
     assert world == "mpi" or np.array_equal(first[0].w, again[0].w)
@@ -78,8 +86,8 @@ def test_both_worlds_learn_and_one_repeats(world):
 
 def test_what_is_refused():
     with pytest.raises(RankFailed, match="learning rate") as failed:
-        launch(train, 3, SPARSE, 5, -1.0)
+        launch(train_hogwild, 3, SPARSE, 5, -1.0)
     assert len(failed.value.errors) == 3
     with pytest.raises(RankFailed) as failed:  # ranks of two machines share no memory
-        launch(train, 4, SPARSE, 5, 1.0, network=networks.two_level(2))
+        launch(train_hogwild, 4, SPARSE, 5, 1.0, network=networks.two_level(2))
     assert all(isinstance(error, MPIException) for error in failed.value.errors.values())

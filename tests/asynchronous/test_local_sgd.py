@@ -10,7 +10,7 @@ from reference.asynchronous.local_sgd import (
     Outer,
     adaptive_period,
     periodic,
-    train,
+    train_local_sgd,
 )
 from reference.collectives.cost import ring_bytes
 from reference.models import MLP, Objective, Quadratic, digits
@@ -34,7 +34,7 @@ def serial(objective, steps, rate, momentum=0.0):
 
 def trained(ranks, phases, rate=0.2, objective=OBJECTIVE, world="virtual", **how):
     """The weights; they are the same bits on every rank."""
-    results = launch(lambda comm: train(comm, objective, phases, rate, **how), ranks, world=world).results
+    results = launch(lambda comm: train_local_sgd(comm, objective, phases, rate, **how), ranks, world=world).results
     assert all(torch.equal(w, results[0]) for w in results)
     return results[0]
 
@@ -80,7 +80,7 @@ def test_post_local_sgd_is_torchs(oracles):
 
 def sent(ranks, phases, **how):
     """Bytes that each rank sends in large messages; the small ones are the agreement on the arguments."""
-    run = launch(lambda comm: train(comm, OBJECTIVE, phases, 0.1, momentum=0.9, **how), ranks)
+    run = launch(lambda comm: train_local_sgd(comm, OBJECTIVE, phases, 0.1, momentum=0.9, **how), ranks)
     large = [event for event in run.timeline.of(kind="send") if event.nbytes > 500]
     return [sum(event.nbytes for event in large if event.rank == rank) for rank in range(ranks)]
 
@@ -198,11 +198,11 @@ def test_outer_optimizers_are_those_of_the_papers(ranks):
 )
 def test_impossible_arguments_are_refused_on_every_rank(phases, how, message):
     with pytest.raises(RankFailed, match=message) as failed:
-        launch(lambda comm: train(comm, OBJECTIVE, phases, **{"rate": 0.1, **how}), 3)
+        launch(lambda comm: train_local_sgd(comm, OBJECTIVE, phases, **{"rate": 0.1, **how}), 3)
     assert len(failed.value.errors) == 3
 
 
 def test_phases_that_differ_between_ranks_are_refused_on_every_rank():
     with pytest.raises(RankFailed, match=r"rank 0 was called with .* but rank 1") as failed:
-        launch(lambda comm: train(comm, OBJECTIVE, [2 + comm.rank], 0.1), 3)
+        launch(lambda comm: train_local_sgd(comm, OBJECTIVE, [2 + comm.rank], 0.1), 3)
     assert len(failed.value.errors) == 3

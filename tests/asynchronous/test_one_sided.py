@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from reference import mpi
-from reference.asynchronous.one_sided import count_up, train
+from reference.asynchronous.one_sided import count_up, train_one_sided
 from reference.asynchronous.timed import Timed
 from reference.models import MLP, Objective, Quadratic, digits
 from reference.worlds import RankFailed, Slow, launch
@@ -17,7 +17,7 @@ QUADRATIC = Quadratic(7, noise=0.1, size=12)
 def test_one_rank_after_the_other_is_sgd(owners):
     """Rank 1 works alone: its updates are those of a program without windows, wherever the weights lie."""
     steps = 5
-    results = launch(lambda comm: train(comm, OBJECTIVE, steps * (comm.rank == 1), 0.2, owners), 3).results
+    results = launch(lambda comm: train_one_sided(comm, OBJECTIVE, steps * (comm.rank == 1), 0.2, owners), 3).results
     w = OBJECTIVE.start()
     for step in range(steps):
         g, count = OBJECTIVE.gradient(w, step, 1, 3)
@@ -33,14 +33,14 @@ def test_no_update_is_lost(world):
         def gradient(self, w, step, rank=0, ranks=1):
             return torch.ones(self.d), 1
 
-    results = launch(train, 3, Ones(5), 40, 0.25, 3, world=world).results
+    results = launch(train_one_sided, 3, Ones(5), 40, 0.25, 3, world=world).results
     assert all(torch.equal(trained.w, torch.full((5,), -0.25 * 120)) for trained in results)
     assert all(len(trained.log) == 40 for trained in results)
 
 
 def test_the_slow_rank_holds_nobody_up_and_is_the_late_one():
     def program(comm):
-        log = train(comm, Timed(comm, QUADRATIC, 1.0), 12 if comm.rank < 3 else 3, 0.1).log
+        log = train_one_sided(comm, Timed(comm, QUADRATIC, 1.0), 12 if comm.rank < 3 else 3, 0.1).log
         return log, mpi.wtime(comm)
 
     results = launch(program, 4, faults=[Slow(3, 4.0)]).results
@@ -50,7 +50,7 @@ def test_the_slow_rank_holds_nobody_up_and_is_the_late_one():
 
 
 def test_it_learns_and_repeats(world):
-    first, again = (launch(train, 3, QUADRATIC, 40, 0.1, 2, world=world).results for _ in range(2))
+    first, again = (launch(train_one_sided, 3, QUADRATIC, 40, 0.1, 2, world=world).results for _ in range(2))
     assert all(torch.equal(trained.w, first[0].w) for trained in first) and QUADRATIC.loss(first[0].w) < 0.02
     assert world == "mpi" or torch.equal(first[0].w, again[0].w)
 
@@ -71,7 +71,7 @@ def test_get_add_put_loses_updates():
 )
 def test_impossible_arguments_are_refused_on_every_rank(arguments, message):
     with pytest.raises(RankFailed, match=message) as failed:
-        launch(train, 3, QUADRATIC, *arguments)
+        launch(train_one_sided, 3, QUADRATIC, *arguments)
     assert len(failed.value.errors) == 3
 
 

@@ -12,7 +12,7 @@ from reference.asynchronous.parameter_server import (
     Policy,
     bounded,
     server_bytes,
-    train,
+    train_with_servers,
 )
 from reference.asynchronous.staleness import compensated, largest_rate
 from reference.asynchronous.timed import Timed
@@ -41,7 +41,7 @@ def serial(objective, workers, steps, rate):
 @pytest.mark.parametrize("ranks, servers", [(2, 1), (3, 1), (5, 2), (8, 1), (8, 3)])
 def test_a_synchronous_server_is_one_rank_to_the_last_bit(ranks, servers):
     expected = serial(OBJECTIVE, ranks - servers, [6] * (ranks - servers), 0.3)
-    for trained in launch(train, ranks, OBJECTIVE, 6, 0.3, SYNCHRONOUS, servers).results:
+    for trained in launch(train_with_servers, ranks, OBJECTIVE, 6, 0.3, SYNCHRONOUS, servers).results:
         assert torch.equal(trained.w, expected)
         assert {push.delay for push in trained.log} <= {0}
 
@@ -51,7 +51,7 @@ def test_the_same_bits_in_both_worlds(world):
     faults = {"faults": [Slow(1, 9.0)]} if world == "virtual" else {}
 
     def program(comm):
-        return train(comm, Timed(comm, OBJECTIVE, 1e-3), 4, 0.3, SYNCHRONOUS)
+        return train_with_servers(comm, Timed(comm, OBJECTIVE, 1e-3), 4, 0.3, SYNCHRONOUS)
 
     results = launch(program, 3, world=world, **faults).results
     assert all(torch.equal(trained.w, serial(OBJECTIVE, 2, [4] * 2, 0.3)) for trained in results)
@@ -62,7 +62,7 @@ def run(policy, ranks=5, steps=12, factor=4.0, objective=QUADRATIC, rate=0.05, s
 
     def program(comm):
         mine = steps[comm.rank] if isinstance(steps, list) else steps
-        return train(comm, Timed(comm, objective, 1.0, **how), mine, rate, policy, servers)
+        return train_with_servers(comm, Timed(comm, objective, 1.0, **how), mine, rate, policy, servers)
 
     return launch(program, ranks, faults=[Slow(ranks - 1, factor)])
 
@@ -109,7 +109,7 @@ def test_asynchronous_delays_are_recorded():
     """Workers of one pace that come one after the other: each gradient is as late as there are others."""
 
     def staggered(comm):
-        return train(comm, Staggered(comm, QUADRATIC, 1.0), 12, 0.05)
+        return train_with_servers(comm, Staggered(comm, QUADRATIC, 1.0), 12, 0.05)
 
     log = launch(staggered, 5).results[0].log
     assert [push.delay for push in log] == [0, 1, 2] + [3] * 45
@@ -119,7 +119,7 @@ def test_asynchronous_delays_are_recorded():
 
 def test_repeat(world):
     """The virtual cluster: the same bits again. Real ranks: the same gradients, in an order of their own."""
-    first, again = (launch(train, 3, QUADRATIC, 8, 0.1, world=world).results for _ in range(2))
+    first, again = (launch(train_with_servers, 3, QUADRATIC, 8, 0.1, world=world).results for _ in range(2))
     assert sorted((push.worker, push.clock) for push in first[0].log) == [(k, c) for k in range(2) for c in range(8)]
     assert all(torch.equal(each.w, first[0].w) for each in first) and QUADRATIC.loss(first[0].w) < 1
     if world == "virtual":
@@ -139,7 +139,9 @@ def test_workers_may_do_fewer_steps(policy, servers):
 
 
 def test_no_steps_leave_the_start():
-    assert all(torch.equal(each.w, OBJECTIVE.start()) for each in launch(train, 3, OBJECTIVE, 0, 0.1).results)
+    assert all(
+        torch.equal(each.w, OBJECTIVE.start()) for each in launch(train_with_servers, 3, OBJECTIVE, 0, 0.1).results
+    )
 
 
 # Bytes ----------------------------------------------------------------------------------------------------------------
@@ -150,7 +152,9 @@ def test_bytes_at_the_server(ranks, servers):
     """In and out (P - servers) n / servers each, beside a count a message; a ring's rank has 2 (P - 1) / P n."""
     objective, steps = Quadratic(120), 10
     n = 4 * objective.d
-    done, nothing = (launch(train, ranks, objective, number, 0.1, ASYNCHRONOUS, servers) for number in (steps, 0))
+    done, nothing = (
+        launch(train_with_servers, ranks, objective, number, 0.1, ASYNCHRONOUS, servers) for number in (steps, 0)
+    )
     out = [a - b for a, b in zip(done.bytes_sent, nothing.bytes_sent)]
     for server in range(servers):
         came = sum(event.nbytes for event in done.timeline.of(server, "recv") if event.nbytes > 4 * 16)
@@ -166,7 +170,14 @@ def test_the_servers_port_is_the_bottleneck():
     objective, steps = Quadratic(10_000), 5
     times = {
         servers: launch(
-            train, 7 + servers, objective, steps, 0.1, SYNCHRONOUS, servers, network=networks.uniform(0.0, 1e-9)
+            train_with_servers,
+            7 + servers,
+            objective,
+            steps,
+            0.1,
+            SYNCHRONOUS,
+            servers,
+            network=networks.uniform(0.0, 1e-9),
         ).seconds
         for servers in (1, 7)
     }
@@ -184,7 +195,7 @@ def test_delay_makes_a_rate_unstable():
 
     def loss(rate, steps=30):
         def staggered(comm):
-            return train(comm, Staggered(comm, objective, 1.0), steps, rate)
+            return train_with_servers(comm, Staggered(comm, objective, 1.0), steps, rate)
 
         return objective.loss(launch(staggered, 9).results[0].w) / objective.loss(objective.start())
 
@@ -226,13 +237,13 @@ def test_compensation_is_told_what_the_worker_had_read():
 )
 def test_impossible_arguments_are_refused_on_every_rank(ranks, arguments, message):
     with pytest.raises(RankFailed, match=message) as failed:
-        launch(train, ranks, QUADRATIC, *arguments)
+        launch(train_with_servers, ranks, QUADRATIC, *arguments)
     assert len(failed.value.errors) == ranks
 
 
 def test_what_is_wrong_on_one_rank_is_told_on_all():
     with pytest.raises(RankFailed, match="rank 2: there must be 0 steps") as failed:
-        launch(lambda comm: train(comm, QUADRATIC, -1 if comm.rank == 2 else 5, 0.1), 3)
+        launch(lambda comm: train_with_servers(comm, QUADRATIC, -1 if comm.rank == 2 else 5, 0.1), 3)
     assert len(failed.value.errors) == 3
 
 
@@ -254,20 +265,20 @@ class Broken(Quadratic):
 @pytest.mark.parametrize("servers", [1, 2])
 def test_a_gradient_that_is_no_number_ends_it_on_every_rank(policy, servers):
     with pytest.raises(RankFailed, match="gradient 3 of worker 1") as failed:
-        launch(train, 3 + servers, Broken("nan"), 9, 0.1, policy, servers)
+        launch(train_with_servers, 3 + servers, Broken("nan"), 9, 0.1, policy, servers)
     assert len(failed.value.errors) == 3 + servers
 
 
 def test_a_worker_that_raises_ends_the_run_with_its_error():
     with pytest.raises(RankFailed, match="no such sample") as failed:
-        launch(train, 3, Broken("raises"), 9, 0.1, SYNCHRONOUS)
+        launch(train_with_servers, 3, Broken("raises"), 9, 0.1, SYNCHRONOUS)
     assert list(failed.value.errors) == [2] and "Recv" in str(failed.value)  # and the others' roll call
 
 
 def test_watch_sees_every_update():
     def program(comm):
         seen = []
-        train(comm, QUADRATIC, 4, 0.1, watch=lambda w: seen.append((mpi.wtime(comm), QUADRATIC.loss(w))))
+        train_with_servers(comm, QUADRATIC, 4, 0.1, watch=lambda w: seen.append((mpi.wtime(comm), QUADRATIC.loss(w))))
         return seen
 
     server, *workers = launch(program, 3).results

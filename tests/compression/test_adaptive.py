@@ -8,7 +8,7 @@ import torch
 from reference.compression import int8, top_k
 from reference.compression.adaptive import Adaptive, FollowingThreshold, share_that_hides
 from reference.compression.reduce import allgather_cost, allgather_sum
-from reference.compression.select import NONE, Candidate, Choice, Link
+from reference.compression.select import NONE, Candidate, CodecChoice, GroupLink
 from reference.compression.sparse import sparse_bytes
 from reference.models import generator
 from reference.worlds import launch
@@ -23,7 +23,7 @@ def gradients(rank, step):
 @pytest.mark.parametrize("P", [2, 8, 64])
 @pytest.mark.parametrize("window", [1e-4, 1e-3, 1e-2])
 def test_the_share_is_the_largest_that_hides(P, window):
-    d, link = 100_000, Link(P, 1e-7, 1e-9)
+    d, link = 100_000, GroupLink(P, 1e-7, 1e-9)
     k = round(share_that_hides(d, window, link, least=0) * d)
 
     def seconds(k):
@@ -33,9 +33,9 @@ def test_the_share_is_the_largest_that_hides(P, window):
 
 
 def test_no_window_no_share_and_all_of_it_where_there_is_room():
-    link = Link(8, 1e-6, 1e-9)
+    link = GroupLink(8, 1e-6, 1e-9)
     assert share_that_hides(1000, 0.0, link) == 0.001 and share_that_hides(1000, 1.0, link) == 1
-    assert share_that_hides(1000, 0.0, Link(1, 0, 0)) == 1
+    assert share_that_hides(1000, 0.0, GroupLink(1, 0, 0)) == 1
 
 
 def test_errors_outlive_the_codec_and_go_out_in_full(world):
@@ -43,11 +43,11 @@ def test_errors_outlive_the_codec_and_go_out_in_full(world):
 
     def program(comm):
         one, other = Candidate("a", top_k(3)), Candidate("b", int8())
-        summer = Adaptive(comm, Choice((one, NONE), 0.0), SIZES, full_every=5)
+        summer = Adaptive(comm, CodecChoice((one, NONE), 0.0), SIZES, full_every=5)
         received, late = [torch.zeros(d) for d in SIZES], []
         for step in range(6):
             if step == 2:
-                summer.choice = Choice((other, one), 0.0)
+                summer.choice = CodecChoice((other, one), 0.0)
             for total, part in zip(received, summer.sum(gradients(comm.rank, step))):
                 total += part
             late.append([float(error.norm()) for error in summer.errors])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from reference.compression import top_k
-from reference.compression.dgc import MomentumCorrection, clipped, local_clip, warm_up
+from reference.compression.dgc import MomentumCorrection, clipped, local_clip, sparsity_warm_up
 from reference.compression.error_feedback import ErrorFeedback
 from reference.compression.reduce import allgather_sum
 from reference.models import MLP, Objective, digits, generator
@@ -71,9 +71,9 @@ def test_ranks_clip_what_they_add():
 
 
 def test_the_warm_up_is_the_papers():
-    shares = [warm_up(epoch, 5) for epoch in range(7)]
+    shares = [sparsity_warm_up(epoch, 5) for epoch in range(7)]
     assert shares == pytest.approx([0.25, 0.0629, 0.0158, 0.00398, 0.001, 0.001, 0.001], rel=1e-2)
-    assert warm_up(0, 0) == 0.001
+    assert sparsity_warm_up(0, 0) == 0.001
 
 
 def test_the_codec_may_change_and_a_nan_leaves_everything_as_it_was():

@@ -15,10 +15,10 @@ from reference.compression import (
     scaled_sign,
     sparse_sign,
     stochastic_rounding,
+    stochastic_sign,
     terngrad,
     threshold,
     top_k,
-    two_level,
 )
 from reference.compression.quantize import stochastic_round
 from reference.compression.sparse import largest, sparse_bytes
@@ -50,7 +50,7 @@ def test_e0_05_the_one_bit_quantiser_with_probability_g_over_norm_1_is_not_unbia
 
     assert claimed(G).tolist() == pytest.approx([-1.01, -0.55, -0.09, -1.12, -1.30], abs=0.005)
     assert torch.equal(claimed(G), claimed(-G)), "it does not even know the sign"
-    for codec in (two_level(), qsgd(1), terngrad()):  # these are
+    for codec in (stochastic_sign(), qsgd(1), terngrad()):  # these are
         chance = (codec.variance(G) / 1000).sqrt()
         assert ((mean(codec, G, 1000) - G).abs() < 5 * chance + 1e-6).all()
 

@@ -13,8 +13,8 @@ from reference.compression import (
     roundtrip,
     scaled_sign,
     stochastic_rounding,
+    stochastic_sign,
     terngrad,
-    two_level,
 )
 from reference.compression.quantize import stochastic_round
 from reference.models import generator
@@ -52,7 +52,7 @@ def test_bytes_of_levels_and_scales():
     assert qsgd(1).nbytes(d) == terngrad().nbytes(d) == 4 + 250  # three levels: 2 bits
     assert qsgd(4).nbytes(d) == 4 + 500  # nine levels: 4 bits
     assert stochastic_rounding(4).nbytes(d) == 4 + 500 and int8(chunk=256).nbytes(d) == 4 * 4 + 1000
-    assert scaled_sign().nbytes(d) == two_level().nbytes(d) == 4 + 125 and one_bit().nbytes(d) == 8 + 125
+    assert scaled_sign().nbytes(d) == stochastic_sign().nbytes(d) == 4 + 125 and one_bit().nbytes(d) == 8 + 125
 
 
 def test_an_outlier_spoils_only_its_own_chunk():
@@ -84,7 +84,7 @@ def test_elias_sends_the_same_vector_in_a_wire_that_grows_with_the_square_root_o
 
 
 def test_two_levels_by_hand():
-    assert set(roundtrip(two_level(), X, generator(1)).abs().tolist()) == {X.abs().max().item()}
+    assert set(roundtrip(stochastic_sign(), X, generator(1)).abs().tolist()) == {X.abs().max().item()}
     mean = 2.35 / 5
     assert roundtrip(scaled_sign(), X).tolist() == pytest.approx([mean, -mean, mean, -mean, mean])
     up, down = 1.45 / 3, -0.9 / 2

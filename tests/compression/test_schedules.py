@@ -8,12 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.compression import roundtrip, top_k
-from reference.compression.schedules import Costs, Part, chunk_wise, layer_wise, priority_wise, timed, whole
+from reference.compression.schedules import (
+    CodecCosts,
+    Part,
+    chunk_wise,
+    compressed_timeline,
+    layer_wise,
+    priority_wise,
+    whole,
+)
 from reference.data_parallel.layers import Layer
 from reference.networks.priority import Forward, Span, finish
 
 THREE = [Layer("first", 4, 1, 2), Layer("middle", 2, 1, 2), Layer("last", 6, 1, 2)]
-UNIT = Costs(0, 0.5, 0.5, 0, 1, 0, 0.25)  # half the bytes, at a byte a second
+UNIT = CodecCosts(0, 0.5, 0.5, 0, 1, 0, 0.25)  # half the bytes, at a byte a second
 
 
 def picture(parts):
@@ -34,12 +42,14 @@ def test_the_parts_by_hand():
 
 def test_the_machines_by_hand():
     """Encoding takes 1/2, sending 1/2 and decoding 1/4 of a second a byte."""
-    found = timed(THREE, layer_wise(THREE), UNIT)
+    found = compressed_timeline(THREE, layer_wise(THREE), UNIT)
     assert found.encoding == [Span("last", 2, 5), Span("middle", 5, 6), Span("first", 6, 8)]
     assert found.sending == [Span("last", 5, 8), Span("middle", 8, 9), Span("first", 9, 11)]
     assert found.decoding == [Span("last", 8, 9.5), Span("middle", 9.5, 10), Span("first", 11, 12)]
     assert found.forward == Forward(12, 15, 6)
-    assert timed(THREE, whole(THREE), UNIT).forward == Forward(21, 24, 15)  # 6 + 6 + 6 + 3, one after the other
+    assert compressed_timeline(THREE, whole(THREE), UNIT).forward == Forward(
+        21, 24, 15
+    )  # 6 + 6 + 6 + 3, one after the other
 
 
 LAYERS = st.lists(
@@ -47,7 +57,7 @@ LAYERS = st.lists(
     min_size=1,
     max_size=5,
 )
-COSTS = st.builds(Costs, *[st.integers(0, 3)] * 7)
+COSTS = st.builds(CodecCosts, *[st.integers(0, 3)] * 7)
 
 
 @given(LAYERS, st.integers(1, 12), COSTS)
@@ -58,7 +68,7 @@ def test_what_every_schedule_keeps(layers, chunk, costs):
             assert sum(part.of.get(i, 0) for part in parts) == layer.nbytes
             ready = sum(other.backward for other in layers[i:])
             assert all(part.ready >= ready for part in parts if i in part.of)
-        found = timed(layers, parts, costs)
+        found = compressed_timeline(layers, parts, costs)
         encoded, sent = finish(found.encoding), finish(found.sending)
         for machine in found[:3]:
             assert all(a.end <= b.start for a, b in pairwise(machine)) and len(machine) == len(parts)
@@ -72,7 +82,7 @@ def test_what_every_schedule_keeps(layers, chunk, costs):
 
 def test_nothing_to_send_is_nothing_to_wait_for():
     frozen = [Layer("a", 0, 1, 2), Layer("b", 0, 1, 2)]
-    assert timed(frozen, chunk_wise(frozen, 8), UNIT).forward == Forward(4, 6, 0)
+    assert compressed_timeline(frozen, chunk_wise(frozen, 8), UNIT).forward == Forward(4, 6, 0)
 
 
 MB, MS = 1_000_000, 1e-3
@@ -81,11 +91,11 @@ NETWORK = [  # a small input layer, convolutions, and one large layer at the end
     *(Layer(f"block {i}", 10 * MB, 6 * MS, 12 * MS) for i in range(4)),
     Layer("large", 200 * MB, 2 * MS, 4 * MS),
 ]
-TOP = Costs(0.2 * MS, 0.2 * MS / MB, 0.02, 20e-6, 20 * MS / MB, 0.1 * MS, 0.05 * MS / MB)  # top 1 %, 50 MB/s
+TOP = CodecCosts(0.2 * MS, 0.2 * MS / MB, 0.02, 20e-6, 20 * MS / MB, 0.1 * MS, 0.05 * MS / MB)  # top 1 %, 50 MB/s
 
 
 def exposed(parts):
-    return 1e3 * timed(NETWORK, parts, TOP).forward.exposed
+    return 1e3 * compressed_timeline(NETWORK, parts, TOP).forward.exposed
 
 
 def test_chunks_fill_all_three_machines_and_the_first_layer_may_overtake():

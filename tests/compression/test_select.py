@@ -14,9 +14,9 @@ from reference.compression.reduce import allgather_sum
 from reference.compression.select import (
     NONE,
     Candidate,
-    Choice,
+    CodecChoice,
     Gradient,
-    Link,
+    GroupLink,
     Speed,
     agreed,
     choose,
@@ -24,7 +24,7 @@ from reference.compression.select import (
     measure_link,
     piece,
 )
-from reference.compression.step_time import step
+from reference.compression.step_time import compressed_step
 from reference.models import generator
 from reference.mpi import compute
 from reference.worlds import launch, networks
@@ -43,24 +43,24 @@ def names(choice):
 
 def test_it_picks_none_on_a_fast_link_and_compresses_on_a_slow_one():
     """At 100 GB/s, 100 MB/s (where 10 elements are not worth a codec's start) and 10 MB/s, for 4 ranks."""
-    picks = [choose(GRADIENTS, CANDIDATES, Link(4, 1e-6, beta)) for beta in (1e-11, 1e-8, 1e-7)]
+    picks = [choose(GRADIENTS, CANDIDATES, GroupLink(4, 1e-6, beta)) for beta in (1e-11, 1e-8, 1e-7)]
     assert [names(pick) for pick in picks] == [["none"] * 4, ["sign", "none", "sign", "sign"], ["top-k"] * 4]
-    assert picks[1].seconds < choose(GRADIENTS, [], Link(4, 1e-6, 1e-8)).seconds / 4
+    assert picks[1].seconds < choose(GRADIENTS, [], GroupLink(4, 1e-6, 1e-8)).seconds / 4
 
 
 def test_e4_61_how_sparse_a_gradient_is_does_not_tell_whether_to_compress_it():
     """95 % zeros, so "top-k": it makes the step slower on a fast link, or with many ranks."""
     told, gradient = "top-k", Gradient(10**6, 1e-3)
     for P, rate, right in [(8, 10e9, "none"), (8, 0.1e9, "top-k"), (512, 0.1e9, "none")]:
-        link = Link(P, 1e-6, 1 / rate)
-        seconds = {each.name: step(0, [piece(gradient, each, link)]).seconds for each in (NONE, TOP)}
+        link = GroupLink(P, 1e-6, 1 / rate)
+        seconds = {each.name: compressed_step(0, [piece(gradient, each, link)]).seconds for each in (NONE, TOP)}
         assert names(choose([gradient], [TOP], link)) == [right] == [min(seconds, key=seconds.get)]
         assert told == right or seconds[told] > 2 * seconds[right]
 
 
 def test_what_would_have_been_hidden_anyway_is_not_compressed():
     """The same link and gradient, after a long backward pass and after a short one."""
-    link, candidates = Link(4, 1e-6, 4e-9), [SIGN]
+    link, candidates = GroupLink(4, 1e-6, 4e-9), [SIGN]
     first = Gradient(20_000, 1e-4)
     assert names(choose([first, Gradient(1, 1e-2)], candidates, link)) == ["none", "none"]
     assert names(choose([first, Gradient(1, 1e-6)], candidates, link)) == ["sign", "none"]
@@ -78,10 +78,10 @@ SPEED = st.builds(Speed, st.floats(0, 1e-4), st.floats(0, 1e-8))
 )
 def test_it_is_never_slower_than_one_codec_for_all_and_close_to_the_best_of_all(gradients, speeds, P, beta):
     candidates = [TOP._replace(encode=speeds[0], decode=speeds[1]), SIGN._replace(encode=speeds[2], decode=speeds[3])]
-    link, offered = Link(P, 1e-6, beta), [NONE, *candidates]
+    link, offered = GroupLink(P, 1e-6, beta), [NONE, *candidates]
 
     def seconds(chosen):
-        return step(0, [piece(gradient, each, link) for gradient, each in zip(gradients, chosen)]).seconds
+        return compressed_step(0, [piece(gradient, each, link) for gradient, each in zip(gradients, chosen)]).seconds
 
     found = choose(gradients, candidates, link)
     assert found.seconds == seconds(found.candidates)
@@ -114,7 +114,7 @@ def test_the_pick_has_the_shortest_step_on_the_virtual_cluster(P, beta):
     link = launch(measure_link, P, network=network).results[0]
     assert link == pytest.approx((P, 1e-6, beta), rel=1e-6)
     pick = choose(GRADIENTS, CANDIDATES, link)
-    others = [Choice((each,) * len(GRADIENTS), 0.0) for each in [NONE, *CANDIDATES]]
+    others = [CodecChoice((each,) * len(GRADIENTS), 0.0) for each in [NONE, *CANDIDATES]]
     picked, *rest = (launch(run_step, P, choice, network=network).seconds for choice in (pick, *others))
     assert picked == pytest.approx(pick.seconds, rel=0.1)
     assert picked <= min(rest) * 1.02
@@ -147,9 +147,11 @@ def test_a_codec_is_measured():
 
 def test_clear_errors_and_one_rank():
     with pytest.raises(ValueError, match=r"odd has wires of varying size, so their time cannot be predicted"):
-        piece(Gradient(10, 0), Candidate("odd", threshold(1.0)), Link(2, 0, 1))
-    assert launch(measure_link, 1).results == [Link(1, 0, 0)]
-    assert names(choose(GRADIENTS, CANDIDATES, Link(1, 0, 0))) == ["none"] * 4 and choose([], [TOP], Link(2, 0, 1)) == (
+        piece(Gradient(10, 0), Candidate("odd", threshold(1.0)), GroupLink(2, 0, 1))
+    assert launch(measure_link, 1).results == [GroupLink(1, 0, 0)]
+    assert names(choose(GRADIENTS, CANDIDATES, GroupLink(1, 0, 0))) == ["none"] * 4 and choose(
+        [], [TOP], GroupLink(2, 0, 1)
+    ) == (
         (),
         0,
     )

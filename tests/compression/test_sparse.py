@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from reference.compression import random_k, roundtrip, seeded_random_k, sparse_sign, strom, threshold, top_k
-from reference.compression.sparse import count, from_wire, sparse_bytes, to_wire
+from reference.compression.sparse import from_wire, kept_count, sparse_bytes, to_wire
 from reference.models import generator
 
 X = torch.tensor([0.1, -3.0, 2.0, 0.0, -2.0, 0.5])
@@ -18,7 +18,7 @@ def test_top_k_keeps_exactly_k_of_equals_too():
 
 
 def test_k_is_a_number_or_a_share_and_at_least_1_and_at_most_d():
-    assert [count(k, 200) for k in (3, 500, 0.01, 0.0001, 1.0, 1)] == [3, 200, 2, 1, 200, 1]
+    assert [kept_count(k, 200) for k in (3, 500, 0.01, 0.0001, 1.0, 1)] == [3, 200, 2, 1, 200, 1]
 
 
 @pytest.mark.parametrize("d, k, nbytes", [(10**6, 10**4, 40_000 + 25_000), (1024, 10, 40 + 13), (1, 1, 4)])

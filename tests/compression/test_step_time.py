@@ -12,15 +12,15 @@ from reference.compression import top_k
 from reference.compression.reduce import allgather_cost, allgather_sum
 from reference.compression.step_time import (
     Piece,
+    all_gather_speedup,
+    compressed_step,
     dense_ring,
     exercise,
     gathered,
     paying_bandwidth,
     paying_overhead,
     paying_ranks,
-    speedup,
     speedup_of_step,
-    step,
 )
 from reference.models import generator
 from reference.mpi import compute
@@ -39,7 +39,7 @@ def test_e1_54_one_transfer_is_1_22_as_told_and_2_38_as_written():
 
 @pytest.mark.parametrize("P, expected", [(2, 1.22), (8, 1.86), (16, 1.70), (64, 0.96), (256, 0.34)])
 def test_e1_54_against_the_dense_ring_it_depends_on_the_ranks(P, expected):
-    assert round(speedup(P, **TOLD, overhead=100 * MS, alpha=0), 2) == expected
+    assert round(all_gather_speedup(P, **TOLD, overhead=100 * MS, alpha=0), 2) == expected
 
 
 def test_e1_54_where_it_stops_paying():
@@ -92,17 +92,17 @@ def test_the_bounds_are_where_the_speedup_is_1(P, share, overhead, alpha, beta):
 def test_a_step_by_hand():
     """Two pieces: 2 s backward, 1 s to encode, 4 s on the link, 1 s to decode; forward 3 s."""
     pieces = [Piece(2, 1, 4, 1)] * 2
-    assert step(3, pieces) == (15, 4, 4)  # encoded at 6 and 9, arrived at 10 and 14
-    assert step(3, [Piece(2, 0, 0, 0)] * 2) == (7, 0, 0)
-    assert step(0, []) == (0, 0, 0)
+    assert compressed_step(3, pieces) == (15, 4, 4)  # encoded at 6 and 9, arrived at 10 and 14
+    assert compressed_step(3, [Piece(2, 0, 0, 0)] * 2) == (7, 0, 0)
+    assert compressed_step(0, []) == (0, 0, 0)
 
 
 def test_what_is_hidden_anyway_gets_slower_when_it_is_compressed():
     """50 times fewer bytes, on a link that was quick enough: the codec's time is all one gets."""
     dense, compressed = [Piece(1, 0, 0.9, 0)] * 10, [Piece(1, 0.1, 0.9 / 50, 0.1)] * 10
-    assert step(5, dense).seconds == pytest.approx(15.9) and step(5, compressed).seconds > 16.9
+    assert compressed_step(5, dense).seconds == pytest.approx(15.9) and compressed_step(5, compressed).seconds > 16.9
     slow, compressed = [Piece(1, 0, 9, 0)] * 10, [Piece(1, 0.1, 9 / 50, 0.1)] * 10
-    assert step(5, slow).seconds == pytest.approx(96) and step(5, compressed).seconds < 17.3
+    assert compressed_step(5, slow).seconds == pytest.approx(96) and compressed_step(5, compressed).seconds < 17.3
 
 
 def test_the_step_is_that_of_the_virtual_cluster():
@@ -121,7 +121,7 @@ def test_the_step_is_that_of_the_virtual_cluster():
             compute(comm, seconds)
 
     transfers = [allgather_cost(2, codec.nbytes(size), size, alpha, beta).seconds for size in d]
-    predicted = step(1e-4, [Piece(*each) for each in zip(backward, encode, transfers, decode)])
+    predicted = compressed_step(1e-4, [Piece(*each) for each in zip(backward, encode, transfers, decode)])
     assert launch(program, 2, network=networks.uniform(alpha, beta)).seconds == pytest.approx(predicted.seconds)
     assert predicted.exposed > 0
 

@@ -10,27 +10,27 @@ from reference.compression import (
     random_k,
     scaled_sign,
     sparse_sign,
+    stochastic_sign,
     top_k,
-    two_level,
 )
-from reference.compression.study import codecs, descend, measure, table
+from reference.compression.study import codecs, descend, measure_error, table
 from reference.models import MLP, Objective, Quadratic, digits, generator
 
 
 def test_measure_of_a_vector_whose_numbers_are_known():
     x = torch.tensor([3.0, 0.0, 4.0, 0.0])
-    top = measure(top_k(1), x)
+    top = measure_error(top_k(1), x)
     assert top.nbytes == 5 / 4 and top.bias == pytest.approx(3 / 5) and top.error == pytest.approx(9 / 25)
     assert top.variance == top.formula == top.chance == 0 and top.bound == 0.75
-    rand = measure(random_k(1), x, draws=2000)
+    rand = measure_error(random_k(1), x, draws=2000)
     assert rand.formula == pytest.approx(3) and rand.variance == pytest.approx(3, rel=0.2) and rand.bound == 3
     assert rand.bias < 4 * rand.chance == pytest.approx(4 * (3 / 2000) ** 0.5)
-    assert measure(two_level(), x, draws=500).formula == pytest.approx((4 * 16 - 25) / 25)
+    assert measure_error(stochastic_sign(), x, draws=500).formula == pytest.approx((4 * 16 - 25) / 25)
 
 
 def test_a_table_has_a_line_for_each_codec():
     x = torch.randn(200, generator=generator(1))
-    lines = table([measure(codec, x, draws=5) for codec in codecs()]).splitlines()
+    lines = table([measure_error(codec, x, draws=5) for codec in codecs()]).splitlines()
     assert len(lines) == 1 + len(codecs()) == 1 + len({line.split("  ")[0] for line in lines[1:]})
     assert lines[1].split() == ["top-k", "0.01", "0.05", *lines[1].split()[3:]] and len({*map(len, lines)}) == 1
 

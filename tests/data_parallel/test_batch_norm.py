@@ -7,7 +7,14 @@ import torch
 from torch import nn
 
 from reference.collectives.doubling import core
-from reference.data_parallel.batch_norm import DelayedBatchNorm, SyncBatchNorm, combine, convert, statistics, unpack
+from reference.data_parallel.batch_norm import (
+    DelayedBatchNorm,
+    SyncBatchNorm,
+    combine,
+    convert,
+    statistics,
+    unpack_statistics,
+)
 from reference.data_parallel.replica import Replica
 from reference.models.batches import batch, share
 from reference.models.cnn import CNN
@@ -119,7 +126,7 @@ def test_a_large_mean_does_not_cancel():
     found = statistics(x[:0])
     for part in parts(x, 5):
         found = combine(found, statistics(part))
-    n, mean, M = unpack(found)
+    n, mean, M = unpack_statistics(found)
     torch.testing.assert_close(M / n, exact, rtol=1e-4, atol=0)
     torch.testing.assert_close(mean, x.double().mean(0), rtol=1e-7, atol=0)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.data_parallel.accumulation import accumulate
-from reference.data_parallel.batch_size import Memory, decide, fit
+from reference.data_parallel.batch_size import MemoryFit, decide, fit_memory
 from reference.data_parallel.learning_rate import accumulation
 from reference.data_parallel.replica import Replica
 from reference.models.batches import batch
@@ -39,7 +39,7 @@ def peak_of(model, size):
 def test_two_measurements_predict_a_third(make):
     sizes = 64, 128, 512
     peaks = [peak_of(make(), size) for size in sizes]
-    memory = fit(sizes[0], peaks[0], sizes[1], peaks[1])
+    memory = fit_memory(sizes[0], peaks[0], sizes[1], peaks[1])
     assert memory.at(512) == pytest.approx(peaks[2], rel=0.01)
     parameters = sum(p.numel() for p in make().parameters())
     assert 12 * parameters < memory.fixed < 16 * parameters  # at the peak not all gradients are there yet
@@ -61,7 +61,7 @@ def test_above_the_band_shrink_below_grow_inside_stay():
 
 @given(st.floats(1, 500), st.floats(0.5, 200), st.integers(1, 400))
 def test_it_settles_in_one_step_and_never_exceeds_the_band(fixed, per_sample, size):
-    memory, capacity = Memory(fixed, per_sample), 1000.0
+    memory, capacity = MemoryFit(fixed, per_sample), 1000.0
     if memory.at(1) > 0.855 * capacity:
         return
     first = decide(Alone(), size, memory.at(size), per_sample, capacity).size
@@ -100,9 +100,9 @@ def test_what_does_not_fit_is_said_on_every_rank():
 
     launch(program, 3)
     with pytest.raises(ValueError, match="farther apart"):
-        fit(8, 100, 8, 100)
+        fit_memory(8, 100, 8, 100)
     with pytest.raises(ValueError, match="farther apart"):
-        fit(8, 100, 16, 100)
+        fit_memory(8, 100, 16, 100)
 
 
 def test_the_micro_batch_follows_the_memory_and_training_does_not_notice():

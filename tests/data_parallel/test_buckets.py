@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from reference.data_parallel.buckets import adopt, allocate, assign
+from reference.data_parallel.buckets import adopt, allocate, assign_buckets
 
 SIZES = st.lists(st.tuples(st.integers(0, 40), st.sampled_from("ab")), max_size=12)
 LIMIT = st.integers(1, 60) | st.just(inf)
@@ -16,25 +16,25 @@ LIMIT = st.integers(1, 60) | st.just(inf)
 
 def test_the_assignment_is_the_figure():
     sizes = [4, 6, 3, 9, 2, 2]  # from the end: 2 2 | 9 | 3 6 | 4, at most 10 a bucket
-    assert assign(sizes, 10) == [[5, 4], [3], [2, 1], [0]]
-    assert assign(sizes, 10, first_limit=2) == [[5], [4], [3], [2, 1], [0]]
-    assert assign(sizes, 13, order=[0, 2, 1, 3, 5, 4]) == [[0, 2, 1], [3, 5, 4]]
-    assert assign(sizes, inf) == [[5, 4, 3, 2, 1, 0]]
-    assert assign(sizes, 1) == [[5], [4], [3], [2], [1], [0]]  # a tensor above the limit travels alone
-    assert assign([], 10) == []
+    assert assign_buckets(sizes, 10) == [[5, 4], [3], [2, 1], [0]]
+    assert assign_buckets(sizes, 10, first_limit=2) == [[5], [4], [3], [2, 1], [0]]
+    assert assign_buckets(sizes, 13, order=[0, 2, 1, 3, 5, 4]) == [[0, 2, 1], [3, 5, 4]]
+    assert assign_buckets(sizes, inf) == [[5, 4, 3, 2, 1, 0]]
+    assert assign_buckets(sizes, 1) == [[5], [4], [3], [2], [1], [0]]  # a tensor above the limit travels alone
+    assert assign_buckets([], 10) == []
 
 
 def test_types_do_not_mix_and_the_bucket_that_is_full_first_leaves_first():
     kinds = ["half", "float", "half", "float", "float"]
-    assert assign([2, 4, 2, 4, 4], 8, kinds=kinds) == [[4, 3], [1], [2, 0]]
-    assert assign([2, 4, 2, 4, 4], 8, first_limit=4, kinds=kinds) == [[4], [3, 1], [2, 0]]
+    assert assign_buckets([2, 4, 2, 4, 4], 8, kinds=kinds) == [[4, 3], [1], [2, 0]]
+    assert assign_buckets([2, 4, 2, 4, 4], 8, first_limit=4, kinds=kinds) == [[4], [3, 1], [2, 0]]
 
 
 @given(SIZES, LIMIT, LIMIT, st.randoms())
 def test_rules(drawn, limit, first_limit, random):
     sizes, kinds = [size for size, _ in drawn], [kind for _, kind in drawn]
     order = random.sample(range(len(sizes)), len(sizes))
-    buckets = assign(sizes, limit, first_limit, order, kinds)
+    buckets = assign_buckets(sizes, limit, first_limit, order, kinds)
     place = {tensor: position for position, tensor in enumerate(order)}
     assert sorted(tensor for bucket in buckets for tensor in bucket) == list(range(len(sizes)))  # each once
     assert all(bucket for bucket in buckets)
@@ -53,13 +53,13 @@ def test_rules(drawn, limit, first_limit, random):
 @pytest.mark.parametrize("limits", [(0,), (-1,), (1, 0), (float("nan"),)])
 def test_a_bucket_that_holds_nothing_is_refused(limits):
     with pytest.raises(ValueError, match="must hold more than 0 bytes: got a limit of"):
-        assign([1, 2], *limits)
+        assign_buckets([1, 2], *limits)
 
 
 @pytest.mark.parametrize("order", [[0, 0], [0], [0, 1, 2], [1, 2]])
 def test_an_order_names_each_tensor_once(order):
     with pytest.raises(ValueError, match=r"an order of 2 tensors names each of 0 ... 1 once, got \["):
-        assign([1, 2], 1, order=order)
+        assign_buckets([1, 2], 1, order=order)
 
 
 # Memory

@@ -8,7 +8,7 @@ from torch import nn
 from reference.collectives import cost
 from reference.data_parallel.accumulation import micro_batches, relative_error, weights
 from reference.data_parallel.average import average_gradients
-from reference.data_parallel.batch_norm import statistics, unpack
+from reference.data_parallel.batch_norm import statistics, unpack_statistics
 from reference.data_parallel.batch_size import decide
 from reference.data_parallel.layers import vgg16
 from reference.data_parallel.learning_rate import linear, square_root
@@ -240,8 +240,8 @@ def test_e3_26_batch_sizes_that_ranks_choose_for_themselves_end_in_a_deadlock():
 def test_e3_33_the_statistics_of_batch_norm_are_not_those_of_the_large_batch():
     """4,096 samples in micro-batches of 4: the variance is a quarter too small on average, and each time another."""
     x = torch.randn(4096, 3, generator=torch.Generator().manual_seed(0))
-    whole = unpack(statistics(x))[2] / 4096
-    parts = torch.stack([unpack(statistics(part))[2] / 4 for part in x.split(4)])
+    whole = unpack_statistics(statistics(x))[2] / 4096
+    parts = torch.stack([unpack_statistics(statistics(part))[2] / 4 for part in x.split(4)])
     assert (parts.mean(0) / whole).tolist() == pytest.approx([0.75] * 3, abs=0.03)  # (n - 1) / n
     assert (parts.std(0) / whole).min() > 0.5
 

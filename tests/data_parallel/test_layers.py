@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from reference.data_parallel.layers import convolution, fully_connected, gpt, timed, vgg16
+from reference.data_parallel.layers import convolution, gpt, linear, timed, vgg16
 from reference.models.gpt import GPT, Config
 
 
@@ -19,7 +19,7 @@ def counted(module, x):
 def test_a_layer_has_the_parameters_and_the_flops_of_torch():
     conv = convolution("conv", 3, 8, 10)
     assert (conv.parameters, conv.flops) == counted(nn.Conv2d(3, 8, 3, padding=1), torch.ones(1, 3, 10, 10))
-    full = fully_connected("fc", 12, 5)
+    full = linear("fc", 12, 5)
     assert (full.parameters, full.flops) == counted(nn.Linear(12, 5), torch.ones(1, 12))
 
 
@@ -41,6 +41,6 @@ def test_a_gpt_is_that_of_the_models():
 
 
 def test_seconds_and_bytes():
-    (layer,) = timed([fully_connected("fc", 10, 10)], samples=4, flops_per_second=100.0)
+    (layer,) = timed([linear("fc", 10, 10)], samples=4, flops_per_second=100.0)
     assert layer == ("fc", 440, 8.0, 16.0)
-    assert fully_connected("fc", 10, 10).flops_per_byte == pytest.approx(3 * 200 / 440)
+    assert linear("fc", 10, 10).flops_per_byte == pytest.approx(3 * 200 / 440)

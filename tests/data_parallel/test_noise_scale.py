@@ -21,8 +21,8 @@ def test_two_equations_two_unknowns():
     signal, variance = 3.0, 50.0
     found = from_two_sizes(signal + variance / 8, 8, signal + variance / 64, 64)
     assert found == pytest.approx((signal, variance)) and found.scale == pytest.approx(50 / 3)
-    assert noise_scale.steps(20.0, 20.0) == noise_scale.samples(20.0, 20.0) == 2.0
-    assert noise_scale.steps(5.0, 20.0) == 5.0 and noise_scale.samples(5.0, 20.0) == 1.25
+    assert noise_scale.steps_to_target(20.0, 20.0) == noise_scale.samples(20.0, 20.0) == 2.0
+    assert noise_scale.steps_to_target(5.0, 20.0) == 5.0 and noise_scale.samples(5.0, 20.0) == 1.25
 
 
 @pytest.mark.parametrize("ranks", [3, 5])

@@ -8,7 +8,7 @@ import torch
 from reference import mpi
 from reference.data_parallel import replicate
 from reference.data_parallel.layers import Layer
-from reference.data_parallel.priority import Piece, Prioritised, order_of_pieces
+from reference.data_parallel.priority import GradientSlice, Prioritised, order_of_pieces
 from reference.data_parallel.replica import Replica
 from reference.models import GPT, MLP, TINY, batch, digits, loss_sum, text, train
 from reference.networks import priority
@@ -35,10 +35,10 @@ def test_the_order_is_the_figure():
     """One second each, two on the wire: layer 0 overtakes what is left of 2 and 1, in pieces of half a gradient."""
     layers = [Layer(str(i), 2, 1.0, 1.0) for i in range(4)]
     whole = order_of_pieces(layers, 0, 1, inf, priority.fifo)
-    assert whole == [Piece(3, 0, 2), Piece(2, 0, 2), Piece(1, 0, 2), Piece(0, 0, 2)]
+    assert whole == [GradientSlice(3, 0, 2), GradientSlice(2, 0, 2), GradientSlice(1, 0, 2), GradientSlice(0, 0, 2)]
     pieces = order_of_pieces(layers, 0, 1, 1)
     assert "".join(str(piece.layer) for piece in pieces) == "32100123"
-    assert pieces[0] == Piece(3, 0, 1) and pieces[-1] == Piece(3, 1, 2)
+    assert pieces[0] == GradientSlice(3, 0, 1) and pieces[-1] == GradientSlice(3, 1, 2)
 
 
 def steps(comm, number, pieces, credits):
@@ -66,7 +66,7 @@ def a_step(pieces, credits):
 )
 def test_a_step_takes_what_the_model_of_one_port_says(order, chunk, credits):
     sizes = [layer.nbytes for layer in LAYERS]
-    spans = priority.serve(priority.gradients(sizes, BACKWARD, FORWARD), *EACH, order, chunk)
+    spans = priority.serve(priority.gradient_messages(sizes, BACKWARD, FORWARD), *EACH, order, chunk)
     predicted = priority.next_forward(spans, BACKWARD, FORWARD)
     seconds, started = a_step(order_of_pieces(LAYERS, *EACH, chunk, order), credits)
     piece, polls = EACH[0] + min(chunk, sizes[0]) * EACH[1], 100 * POLL_SECONDS
@@ -94,7 +94,7 @@ def layers_of(model):
 def training(comm, number, prioritised=True):
     """Some steps of an MLP; with a Replica, or by priority."""
     model = MLP((64, 32, 16, 10), seed=comm.rank)
-    replicate.broadcast(comm, model)
+    replicate.broadcast_parameters(comm, model)
     pieces, optimizer = order_of_pieces(layers_of(model), *EACH, 800), sgd(model.parameters())
     replica = (
         Prioritised(comm, model, sgd, pieces, 3, iallreduce)
@@ -107,7 +107,7 @@ def training(comm, number, prioritised=True):
             optimizer.step()
     if prioritised:
         replica.finish()
-    replicate.check(comm, model)
+    replicate.check_replicas(comm, model)
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
 
 
@@ -146,7 +146,7 @@ def test_weights_used_past_their_module_are_found_out():
         model = GPT(TINY, seed=0)
         owners = [m for m in model.modules() if any(p.requires_grad for p in m.parameters(recurse=False))][:-1]  # tied
         sizes = [sum(p.nbytes for p in owner.parameters(recurse=False)) for owner in owners]
-        pieces = [Piece(layer, 0, nbytes) for layer, nbytes in enumerate(sizes)]
+        pieces = [GradientSlice(layer, 0, nbytes) for layer, nbytes in enumerate(sizes)]
         replica = Prioritised(comm, model, sgd, pieces, communicate=iallreduce)
         mine = batch(text(TINY.length), 2, 0)
         replica.backward(*loss_sum(model, mine))
@@ -170,13 +170,13 @@ def test_an_impossible_count_is_told_on_every_rank_at_the_next_forward_pass():
 @pytest.mark.parametrize(
     "pieces, credits, told",
     [
-        ([Piece(0, 0, 2600)], 0, "credits=0 must be 1 or more"),  # 64 x 10 + 10 floats in one layer
-        ([Piece(0, 0, 2600), Piece(1, 0, 4)], 1, "of each of 1 layers"),
+        ([GradientSlice(0, 0, 2600)], 0, "credits=0 must be 1 or more"),  # 64 x 10 + 10 floats in one layer
+        ([GradientSlice(0, 0, 2600), GradientSlice(1, 0, 4)], 1, "of each of 1 layers"),
         ([], 1, "of each of 1 layers"),
-        ([Piece(0, 0, 2000)], 1, "of layer 0 must be its 2600 bytes, each once"),
-        ([Piece(0, 0, 2000), Piece(0, 1000, 2600)], 1, "each once"),
-        ([Piece(0, 0, 1000), Piece(0, 2000, 2600)], 1, "each once"),
-        ([Piece(0, 0, 1001), Piece(0, 1001, 2600)], 1, "in whole elements of 4 bytes"),
+        ([GradientSlice(0, 0, 2000)], 1, "of layer 0 must be its 2600 bytes, each once"),
+        ([GradientSlice(0, 0, 2000), GradientSlice(0, 1000, 2600)], 1, "each once"),
+        ([GradientSlice(0, 0, 1000), GradientSlice(0, 2000, 2600)], 1, "each once"),
+        ([GradientSlice(0, 0, 1001), GradientSlice(0, 1001, 2600)], 1, "in whole elements of 4 bytes"),
     ],
 )
 def test_pieces_that_are_not_all_bytes_once(pieces, credits, told):

@@ -52,7 +52,7 @@ def share_of(data, comm):
 def parallel_training(comm, name, micro_batches=1, **options):
     """The program of every user: broadcast, then backward and step."""
     model = MLP(SIZES, seed=comm.rank).double()
-    replicate.broadcast(comm, model)
+    replicate.broadcast_parameters(comm, model)
     replica, optimizer = Replica(comm, model, **options), OPTIMIZERS[name](model.parameters())
     for step in range(STEPS):
         mine = batch(DATA, SIZE, step, rank=comm.rank, ranks=comm.size)
@@ -61,7 +61,7 @@ def parallel_training(comm, name, micro_batches=1, **options):
             replica.backward(*loss_sum(model, part), sync=k == micro_batches - 1)
         optimizer.step()
         optimizer.zero_grad()
-    replicate.check(comm, model)
+    replicate.check_replicas(comm, model)
     return weights(model)
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from reference.data_parallel.replicate import Diverged, agree, broadcast, check, structure
+from reference.data_parallel.replicate import Diverged, agree, broadcast_parameters, check_replicas, structure
 from reference.models.mlp import MLP
 from reference.worlds import launch
 
@@ -26,8 +26,8 @@ def odd_model(seed: int) -> nn.Module:
 def test_every_rank_holds_the_roots_bits(world):
     def program(comm):
         model = odd_model(comm.rank)
-        broadcast(comm, model, root=comm.size - 1)
-        check(comm, model)
+        broadcast_parameters(comm, model, root=comm.size - 1)
+        check_replicas(comm, model)
         return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
     for ranks in (1, 2, 3) if world == "mpi" else (1, 2, 3, 5, 8):
@@ -41,7 +41,7 @@ def test_tied_stays_tied_and_nothing_is_allocated_anew():
     def program(comm):
         model = odd_model(comm.rank)
         before = [tensor.data_ptr() for tensor in model.state_dict().values()]
-        broadcast(comm, model)
+        broadcast_parameters(comm, model)
         assert model.again is model[0].weight
         assert before == [tensor.data_ptr() for tensor in model.state_dict().values()]
 
@@ -52,7 +52,7 @@ def test_the_whole_model_is_one_message():
     def program(comm, layers, all_of_it):
         model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(layers)])
         if all_of_it:
-            broadcast(comm, model)
+            broadcast_parameters(comm, model)
         else:
             agree(comm, "the modules", structure(model))
 
@@ -87,7 +87,7 @@ def test_a_difference_is_named_on_every_rank(spoil, ranks, name):
         if comm.rank in ranks:
             spoil(model)
         with pytest.raises(Diverged) as caught:
-            check(comm, model)
+            check_replicas(comm, model)
         return str(caught.value)
 
     messages = launch(program, 4).results
@@ -102,7 +102,7 @@ def test_the_first_of_several_is_named_and_rank_0_may_be_the_odd_one():
         if spoilt:
             model.get_parameter(spoilt).data.add_(1)
         with pytest.raises(Diverged, match=r"0\.bias of shape \(32,\) on rank\(s\) \[1\] .* 2 of 4 tensors differ"):
-            check(comm, model)
+            check_replicas(comm, model)
 
     launch(program, 3)
 
@@ -111,7 +111,7 @@ def test_nan_equals_nan():
     def program(comm):
         model = MLP(seed=0)
         model[0].weight.data[0, 0] = torch.nan
-        check(comm, model)
+        check_replicas(comm, model)
 
     launch(program, 2)
 
@@ -144,7 +144,7 @@ def double(model):
         (double, r"rank 2 has '2\.weight float64 .* where rank 0 has '2\.weight float32"),
     ],
 )
-@pytest.mark.parametrize("function", [broadcast, check])
+@pytest.mark.parametrize("function", [broadcast_parameters, check_replicas])
 def test_modules_of_another_structure_are_refused_on_every_rank(function, change, told):
     def program(comm):
         model = MLP(seed=0)
@@ -157,4 +157,4 @@ def test_modules_of_another_structure_are_refused_on_every_rank(function, change
 
 
 def test_a_module_without_parameters_is_no_problem():
-    launch(lambda comm: (broadcast(comm, nn.ReLU()), check(comm, nn.ReLU())), 2)
+    launch(lambda comm: (broadcast_parameters(comm, nn.ReLU()), check_replicas(comm, nn.ReLU())), 2)

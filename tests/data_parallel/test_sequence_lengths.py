@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.data_parallel.average import average_gradients
-from reference.data_parallel.sequence_lengths import batches_by_tokens, deal, imbalance, loads, padding, work
+from reference.data_parallel.sequence_lengths import batches_by_tokens, deal, imbalance, loads, padding, sequence_work
 from reference.models.batches import share
 from reference.models.seeds import generator
 from reference.worlds import launch
@@ -24,7 +24,7 @@ def drawn(n=64, seed=0):
 def test_by_hand():
     assert deal([5, 4, 3, 3, 3], 2) == [[0, 3], [1, 2, 4]] and loads([5, 4, 3, 3, 3], [[0, 3], [1, 2, 4]]) == [8, 10]
     assert imbalance([8, 10]) == pytest.approx(10 / 9) and imbalance([4, 0, 0, 0]) == 4.0
-    assert work([60, 120]) == [60, 120] and work([60, 120], width=10) == [120, 360]
+    assert sequence_work([60, 120]) == [60, 120] and sequence_work([60, 120], width=10) == [120, 360]
     assert sorted(batches_by_tokens([3, 9, 3, 4, 10], 12, generator(0))) == [[0, 2, 3], [1], [4]]
     assert padding([3, 9, 3, 4, 10], [[0, 2, 3], [1], [4]]) == pytest.approx(2 / 31)
 
@@ -48,7 +48,7 @@ def test_within_grahams_bound_of_the_best(costs, ranks):
 
 def test_equal_numbers_of_samples_are_not_equal_work():
     """64 sequences on 8 ranks: by samples a step takes 1.61 times as long as it had to, dealt by work 1.03 times."""
-    costs = [work(drawn(seed=seed), width=1024) for seed in range(20)]
+    costs = [sequence_work(drawn(seed=seed), width=1024) for seed in range(20)]
     by_samples = [imbalance(loads(each, [share(range(64), rank, 8) for rank in range(8)])) for each in costs]
     by_work = [imbalance(loads(each, deal(each, 8))) for each in costs]
     assert sum(by_samples) / 20 == pytest.approx(1.61, abs=0.01)

@@ -14,7 +14,7 @@ from reference.pipeline.schedules.interleaved import interleaved
 from reference.pipeline.schedules.plain import gpipe, pipedream
 from reference.pipeline.simulate import UNIT, Times, activations, simulate
 from reference.pipeline.sizing.micro_batches import affine, choose
-from reference.pipeline.sizing.partition import Layer, partition
+from reference.pipeline.sizing.partition import LayerProfile, partition
 from tests.exercises.test_graders import SEED
 
 NAMES = {"interleaved": "interleaved 1F1B"}
@@ -152,7 +152,7 @@ def test_what_is_drawn_wrong_is_what_the_validator_finds():
 def test_the_best_cut_is_the_references():
     for case in draw(write.partition, "partition", SEED):
         seconds, p = case.arguments[0]
-        assert write.least(seconds, p) == partition([Layer(1.0 * each, 0.0) for each in seconds], p).seconds
+        assert write.least(seconds, p) == partition([LayerProfile(1.0 * each, 0.0) for each in seconds], p).seconds
 
 
 @pytest.mark.parametrize("p, m, stage", [(3, 6, 0), (3, 6, 1), (4, 8, 0), (4, 3, 0), (2, 5, 1)])

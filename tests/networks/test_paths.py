@@ -12,7 +12,16 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 from reference.networks.fabrics import dragonfly, hybrid_cube_mesh, nvswitch, torus
-from reference.networks.paths import Path, disjoint_paths, max_flow, quickest_path, reroute, seconds, split, widest_path
+from reference.networks.paths import (
+    Path,
+    disjoint_paths,
+    max_flow,
+    quickest_path,
+    reroute,
+    split,
+    way_seconds,
+    widest_path,
+)
 
 P = 5
 MATRIX = st.lists(st.lists(st.sampled_from([0, 0, 1, 2, 3, 5, 8]), min_size=P, max_size=P), min_size=P, max_size=P)
@@ -67,7 +76,7 @@ def test_the_quickest_path_is_the_quickest_of_all(matrix, latency, n, cut_throug
     found = quickest_path(alpha, links, 0, 4, n, cut_through)
     assert found.nodes in ways and found.bandwidth == width(links, found.nodes)
     assert takes(found.nodes) == pytest.approx(min(map(takes, ways)))
-    assert seconds(found, alpha, links, n, cut_through) == pytest.approx(takes(found.nodes))
+    assert way_seconds(found, alpha, links, n, cut_through) == pytest.approx(takes(found.nodes))
 
 
 def test_small_messages_want_few_links_and_long_streams_wide_ones():

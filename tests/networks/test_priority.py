@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from reference.collectives import cost
 from reference.networks.priority import (
     Forward,
-    Message,
+    QueuedMessage,
     Span,
     by_deadline,
     by_queue,
     fifo,
     finish,
-    gradients,
+    gradient_messages,
     lateness,
     next_forward,
     serve,
@@ -28,14 +28,20 @@ ORDERS = {"fifo": fifo, "queue": by_queue, "deadline": by_deadline, "formula": w
 
 
 def listed(drawn):
-    return [Message(name, ready, n, queue, needed, wait) for name, (ready, n, queue, needed, wait) in enumerate(drawn)]
+    return [
+        QueuedMessage(name, ready, n, queue, needed, wait) for name, (ready, n, queue, needed, wait) in enumerate(drawn)
+    ]
 
 
 # By hand
 
 
 def test_first_in_first_out_and_by_number():
-    messages = [Message("large", 0, 6, queue=3), Message("small", 1, 2, queue=0), Message("late", 20, 1)]
+    messages = [
+        QueuedMessage("large", 0, 6, queue=3),
+        QueuedMessage("small", 1, 2, queue=0),
+        QueuedMessage("late", 20, 1),
+    ]
     assert serve(messages, 1, 1) == [Span("large", 0, 7), Span("small", 7, 10), Span("late", 20, 22)]
     assert serve(messages, 1, 1, by_queue) == serve(messages, 1, 1)  # it has begun, and cannot be called back
     chunked = [
@@ -52,7 +58,7 @@ def test_first_in_first_out_and_by_number():
 def test_the_step_is_the_figure():
     """Four layers, 1 s backward and 1 s forward each, 1 s on the wire."""
     sizes = backward = forward = [1.0] * 4
-    messages = gradients(sizes, backward, forward)
+    messages = gradient_messages(sizes, backward, forward)
     assert [(m.name, m.ready, m.needed, m.compute) for m in messages] == [
         (3, 1, 7, 1),
         (2, 2, 6, 2),
@@ -74,7 +80,7 @@ def test_the_step_is_the_figure():
 def test_a_network_whose_last_layers_are_large():
     """Exposed: 32 ms first in, first out; 16 by layer; 13 by layer in chunks; more if chunks are too small."""
     sizes, backward, forward = [2e6, 8e6, 20e6, 70e6], [12e-3, 12e-3, 4e-3, 4e-3], [8e-3, 8e-3, 3e-3, 3e-3]
-    messages = gradients(sizes, backward, forward)
+    messages = gradient_messages(sizes, backward, forward)
 
     def exposed(order, chunk=inf):
         return 1e3 * next_forward(serve(messages, 20e-6, 6e-10, order, chunk), backward, forward).exposed
@@ -86,14 +92,18 @@ def test_a_network_whose_last_layers_are_large():
 
 def test_priority_inversion_lasts_a_chunk_at_most():
     """A large message that matters little holds up one that matters much."""
-    messages = [Message("auxiliary", 0, 1000, queue=3), Message("critical", 1, 10, queue=0)]
+    messages = [QueuedMessage("auxiliary", 0, 1000, queue=3), QueuedMessage("critical", 1, 10, queue=0)]
     for chunk, start in [(inf, 1000), (500, 500), (100, 100), (7, 7)]:
         spans = serve(messages, 0, 1, by_queue, chunk)
         assert next(span.start for span in spans if span.name == "critical") == start
 
 
 def test_the_formula_weighs_what_waits():
-    a, b, c = (Message("a", 0, 1, compute=3), Message("b", 0, 1, dependent=2), Message("c", 0, 1, critical=1))
+    a, b, c = (
+        QueuedMessage("a", 0, 1, compute=3),
+        QueuedMessage("b", 0, 1, dependent=2),
+        QueuedMessage("c", 0, 1, critical=1),
+    )
     for weights, expected in [((1, 1, 1), "abc"), ((1, 2, 1), "bac"), ((1, 1, 9), "cab"), ((0, 0, 1), "cab")]:
         assert "".join(span.name for span in serve([a, b, c], 0, 1, weighted(*weights))) == expected
 
@@ -153,7 +163,7 @@ def test_first_in_first_out_does_not_care_for_chunks_that_cost_nothing(drawn):
 
 def test_first_in_first_out_is_the_formula_of_aggregation():
     ready, sizes = [0.0, 1e-5, 3e-5, 9e-5], [1000, 500, 8000, 10]
-    spans = serve([Message(i, r, n) for i, (r, n) in enumerate(zip(ready, sizes, strict=True))], 5e-6, 1e-9)
+    spans = serve([QueuedMessage(i, r, n) for i, (r, n) in enumerate(zip(ready, sizes, strict=True))], 5e-6, 1e-9)
     assert spans[-1].end == pytest.approx(cost.finish(ready, sizes, 5e-6, 1e-9)[1])
 
 
@@ -167,7 +177,7 @@ def in_order(names):
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), min_size=1, max_size=5), st.integers(0, 2))
 def test_the_earliest_deadline_first_is_best_if_all_are_ready(drawn, alpha):
     """Jackson (1955): no order has a smaller greatest lateness."""
-    messages = [Message(name, 0, n, needed=needed) for name, (n, needed) in enumerate(drawn)]
+    messages = [QueuedMessage(name, 0, n, needed=needed) for name, (n, needed) in enumerate(drawn)]
     every = permutations(range(len(messages)))
     best = min(lateness(messages, serve(messages, alpha, 1, in_order(names))) for names in every)
     assert lateness(messages, serve(messages, alpha, 1, by_deadline)) == best
@@ -180,7 +190,7 @@ LAYERS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4), st.integers(0,
 def test_the_first_layer_first_is_best_for_the_next_forward_pass(drawn):
     """With chunks that cost nothing (Horn 1974): whatever the layers are, no order of theirs ends it sooner."""
     sizes, backward, forward = zip(*drawn, strict=True)
-    messages = gradients(sizes, backward, forward)
+    messages = gradient_messages(sizes, backward, forward)
 
     def end(order, chunk):
         return next_forward(serve(messages, 0, 1, order, chunk), backward, forward).end
@@ -198,7 +208,7 @@ def test_the_first_layer_first_is_best_for_the_next_forward_pass(drawn):
 @given(LAYERS)
 def test_the_next_forward_pass_waits_for_what_it_needs(drawn):
     sizes, backward, forward = zip(*drawn, strict=True)
-    spans = serve(gradients(sizes, backward, forward), 0, 1)
+    spans = serve(gradient_messages(sizes, backward, forward), 0, 1)
     found, done, total = next_forward(spans, backward, forward), finish(spans), sum(backward)
     assert found.start == done[0] >= total and found.exposed == found.end - total - sum(forward) >= 0
     late = max(done[i] + sum(forward[i:]) for i in range(len(sizes)))
@@ -209,7 +219,7 @@ def test_the_next_forward_pass_waits_for_what_it_needs(drawn):
 
 
 def test_clear_errors():
-    one = Message("a", 0, 1)
+    one = QueuedMessage("a", 0, 1)
     with pytest.raises(ValueError, match=r"a name of its own, got \['a', 'a'\]"):
         serve([one, one._replace(nbytes=2)], 0, 1)
     early, void = one._replace(ready=-1), one._replace(nbytes=-1)

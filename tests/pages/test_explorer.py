@@ -10,13 +10,23 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from reference.pages.explorer import LETTERS, SENDS, TICK, WORKS, Explorer, Setting, needed, plan, ticks
+from reference.pages.explorer import (
+    LETTERS,
+    MESSAGE_SECONDS,
+    PASS_SECONDS,
+    TICK,
+    Explorer,
+    ExplorerSetting,
+    needed,
+    page_data,
+    ticks,
+)
 from reference.pipeline.analysis.versions import kept_versions
 from reference.pipeline.schedule import KINDS, Action, needs
 from reference.pipeline.schedules import SCHEDULES, make
 from reference.pipeline.simulate import Costs, activations, simulate
 
-COSTS = [(work, send) for work in WORKS.values() for send in SENDS]  # in the order of a plan's times
+COSTS = [(work, send) for work in PASS_SECONDS.values() for send in MESSAGE_SECONDS]  # in the order of a plan's times
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +64,7 @@ def unfolded(told: dict, times: dict) -> list[list[tuple[Action, float, float]]]
             start = clock + (times["values"][LETTERS.index(wait)] if wait else 0)
             clock = start + (took[stage] if isinstance(took, list) else took)
             row.append((Action(kinds[kind], stage, micro), start * TICK, clock * TICK))
-        for k in told["together"][r] if told["together"] else ():
+        for k in told["overlapped"][r] if told["overlapped"] else ():
             (first, start, _), (second, _, end) = row[k : k + 2]
             row[k : k + 2] = (first, start, end), (second, start, end)
         ranks.append(row)
@@ -96,7 +106,7 @@ def test_the_figures_are_those_of_the_functions(explorer):
 
 
 def test_1f1b_on_four_ranks_as_everyone_knows_it():
-    told = plan(Setting("1F1B", 4, 8, 1))
+    told = page_data(ExplorerSetting("1F1B", 4, 8, 1))
     assert told["order"][0] == "AAAABABABABABBBBE" and told["order"][3] == "AB" * 8 + "E"  # A: F, B: B, E: S
     assert told["peaks"] == [4, 3, 2, 1] and told["versions"] == [1] * 4 and told["share"] == 1
     even = told["times"][0]
@@ -128,11 +138,11 @@ def test_what_the_page_says_an_action_waits_for_is_what_it_needs(name):
 def test_costs_are_those_of_a_ranks_whole_share_however_it_is_cut():
     for name, v in (("1F1B", 1), ("interleaved 1F1B", 3), ("ZB-V", 2), ("DualPipe", 2)):
         schedule, share = make(name, 4, 8, v), 4 / make(name, 4, 8, v).stages
-        costs = WORKS["1:2:1"].costs(schedule, 0.25)
+        costs = PASS_SECONDS["1:2:1"].costs(schedule, 0.25)
         assert costs == Costs(
             [share] * schedule.stages, [2 * share] * schedule.stages, [share] * schedule.stages, send=0.25
         )
-        uneven = WORKS["1:1:1, last stage x 1.5"].costs(schedule, 0.0)
+        uneven = PASS_SECONDS["1:1:1, last stage x 1.5"].costs(schedule, 0.0)
         assert [x - share for x in uneven.F] == pytest.approx([0] * (schedule.stages - 1) + [0.5])
 
 
@@ -157,7 +167,7 @@ def test_the_same_page_every_time_and_words_that_change_with_it(explorer, html, 
     assert re.fullmatch(
         r"explorer of \d+ schedules in \d+ sizes, each with 8 costs; \d+ sizes .* \(page [0-9a-f]{8}\)", said
     )
-    monkeypatch.setattr("reference.pages.explorer.COLOURS", {})
+    monkeypatch.setattr("reference.pages.explorer.PASS_COLOURS", {})
     assert repr(explorer) != said and repr(explorer)[:-14] == said[:-14]
 
 
@@ -168,7 +178,7 @@ def test_the_links_of_the_page_lead_to_settings_that_there_are():
     settings = {str(setting): setting for setting in Explorer().settings}
     assert len(links) >= 5
     for link in links:
-        assert link.get("work", "1:1:1") in WORKS and float(link.get("send", 0)) in SENDS
+        assert link.get("work", "1:1:1") in PASS_SECONDS and float(link.get("send", 0)) in MESSAGE_SECONDS
         for key in (link["explore"], link.get("with", link["explore"])):
             make(*settings[key])
 

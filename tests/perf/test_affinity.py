@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.perf import affinity
-from reference.perf.affinity import numa_distance, numa_nodes, parse_cpus, share, spell_cpus
+from reference.perf.affinity import numa_distance, numa_nodes, parse_cpus, processor_share, spell_cpus
 from reference.worlds import RankFailed, launch
 
 LINUX = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux binds")
@@ -31,7 +31,7 @@ def machine(folder, cpulists, distances=None, siblings=()):
 
 
 def deal(nodes, ranks):
-    return [spell_cpus(share(nodes, rank, ranks)) for rank in range(ranks)]
+    return [spell_cpus(processor_share(nodes, rank, ranks)) for rank in range(ranks)]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_without_sched_getaffinity_all_processors_are_allowed(monkeypatch):
 def test_every_processor_is_used_fairly_and_no_rank_is_spread_without_need(sizes, ranks):
     starts = np.cumsum([0, *sizes])
     nodes = {node: list(range(starts[node], starts[node + 1])) for node in range(len(sizes))}
-    shares = [share(nodes, rank, ranks) for rank in range(ranks)]
+    shares = [processor_share(nodes, rank, ranks) for rank in range(ranks)]
     assert all(shares) and set().union(*shares) == set(range(starts[-1]))
     real = [set(cpus) for cpus in nodes.values() if cpus]
     if ranks >= len(real):
@@ -143,7 +143,7 @@ def test_every_processor_is_used_fairly_and_no_rank_is_spread_without_need(sizes
 )
 def test_impossible_shares_are_refused(nodes, rank, ranks, says):
     with pytest.raises(ValueError, match=says):
-        share(nodes, rank, ranks)
+        processor_share(nodes, rank, ranks)
 
 
 def test_the_virtual_cluster_is_refused_and_nothing_is_bound():
@@ -174,7 +174,7 @@ def usable_here(before):
 def test_real_ranks_are_bound_to_their_shares_and_twice_is_once(ranks):
     results = launch(bound, ranks, world="mpi").results
     for rank, (before, once, twice) in enumerate(results):
-        assert once == twice == sorted(share(usable_here(before), rank, ranks))
+        assert once == twice == sorted(processor_share(usable_here(before), rank, ranks))
     if len(results[0][0]) >= ranks:
         assert sum(len(once) for _, once, _ in results) == len(set().union(*(once for _, once, _ in results)))
     after = launch(lambda comm: sorted(os.sched_getaffinity(0)), ranks, world="mpi").results
@@ -199,7 +199,7 @@ def test_ranks_that_the_launcher_has_bound_already_are_dealt_all_of_their_proces
     starts = [cpus[1:], cpus[:1]]  # the wrong way round
     results = launch(lambda comm: bound(comm, start=starts[comm.rank]), 2, world="mpi").results
     for rank, (_, once, twice) in enumerate(results):
-        assert once == twice == share(usable_here(cpus), rank, 2)
+        assert once == twice == processor_share(usable_here(cpus), rank, 2)
 
 
 def test_the_program_tells_of_this_machine(capsys):

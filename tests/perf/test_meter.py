@@ -15,7 +15,7 @@ from reference.models.data import Data
 from reference.models.gpt import GPT, Config
 from reference.models.loss import loss_sum
 from reference.models.mlp import MLP
-from reference.perf.meter import Cost, Meter
+from reference.perf.meter import Meter, OperationCost
 from reference.perf.roofline import Device
 from reference.worlds import Slow, launch
 
@@ -69,7 +69,7 @@ def test_labels_tell_the_parts_apart():
     assert flops.pop("evaluation") == sum(FORWARD) and flops.pop("head") == FORWARD[1]
     assert list(flops) == ["forward", "backward", "optimizer"] and flops["optimizer"] == 0
     assert meter.by_label["optimizer"].nbytes == 4 * 3 * WEIGHTS  # w += -lr g reads w and g and writes w
-    assert Cost(*map(sum, zip(*meter.by_label.values()))) == meter.total
+    assert OperationCost(*map(sum, zip(*meter.by_label.values()))) == meter.total
 
 
 def test_each_operation_takes_what_the_roofline_says():
@@ -86,7 +86,12 @@ def test_nothing_outside_is_counted_and_the_hooks_are_gone():
     with Meter(None, None, model, optimizer) as meter:
         pass
     step(model, data, optimizer)
-    assert meter.total == Cost() and meter.live == {**meter.live, "gradients": 0, "optimizer": 0, "activations": 0}
+    assert meter.total == OperationCost() and meter.live == {
+        **meter.live,
+        "gradients": 0,
+        "optimizer": 0,
+        "activations": 0,
+    }
 
 
 # Memory ----------------------------------------------------------------------------------------------------------

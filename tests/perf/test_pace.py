@@ -6,7 +6,7 @@ import time
 import pytest
 
 from reference.perf import pace as module
-from reference.perf.pace import MOST, SECONDS, VARIABLE, calibrate, cpu_pace, pace
+from reference.perf.pace import MOST, SECONDS, VARIABLE, calibration_seconds, cpu_pace, pace
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +21,9 @@ def afresh(monkeypatch):
 
 
 def takes(monkeypatch, *seconds):
-    """Lets calibrate() take these seconds, in turn."""
+    """Lets calibration_seconds() take these seconds, in turn."""
     turns = itertools.cycle(seconds)
-    monkeypatch.setattr(module, "calibrate", lambda *_: next(turns))
+    monkeypatch.setattr(module, "calibration_seconds", lambda *_: next(turns))
 
 
 @pytest.mark.parametrize("slower, expected", [(0.1, 1.0), (1.0, 1.0), (3.0, 3.0), (1000.0, MOST), (1e-9, 1.0)])
@@ -47,14 +47,14 @@ def test_it_is_measured_once(monkeypatch):
 @pytest.mark.parametrize("wall, cpu, expected", [(6, 1, 1), (6, 2, 2), (2, 3, 2), (1, 0.5, 1)])
 def test_what_else_runs_costs_time_and_hardly_any_computing(monkeypatch, wall, cpu, expected):
     slower = {time.perf_counter: wall, time.process_time: cpu}
-    monkeypatch.setattr(module, "calibrate", lambda clock: slower[clock] * SECONDS)
+    monkeypatch.setattr(module, "calibration_seconds", lambda clock: slower[clock] * SECONDS)
     assert cpu_pace() == pytest.approx(expected)
 
 
 def test_calibrating_takes_the_time_on_the_clock():
     ticks = iter([10.0, 10.5])
-    assert calibrate(lambda: next(ticks)) == 0.5
-    assert calibrate() > 0
+    assert calibration_seconds(lambda: next(ticks)) == 0.5
+    assert calibration_seconds() > 0
 
 
 @pytest.mark.parametrize("given, expected", [("1", 1.0), ("2.5", 2.5), ("20", 20.0), (" 3 ", 3.0)])

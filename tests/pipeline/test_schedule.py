@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from reference.pipeline.schedule import Action, Schedule, check_sizes, flushed, needs, parse, repeat, turns
+from reference.pipeline.schedule import Action, Schedule, check_sizes, flushed, needs, parse, repeat, topological_order
 from reference.pipeline.schedules.plain import gpipe, one_f_one_b, pipedream
 
 TWO = [parse("0F0 0F1 0B0 0B1"), parse("1F0 1B0 1F1 1I1 1W1")]
@@ -53,7 +53,7 @@ def test_what_a_schedule_knows_of_itself():
 @pytest.mark.parametrize("schedule", [gpipe(3, 4), one_f_one_b(4, 6), pipedream(2, 3), Schedule("two", tuple(TWO))])
 def test_turns_come_after_what_they_need(schedule):
     done, place = set(), [0] * schedule.ranks
-    for rank, k, actions, needed in turns(schedule):
+    for rank, k, actions, needed in topological_order(schedule):
         assert k == place[rank] and actions == schedule.orders[rank][k : k + 1]
         assert done.issuperset(needed) and needed == needs(actions[0], schedule)
         done.update(actions)
@@ -62,20 +62,20 @@ def test_turns_come_after_what_they_need(schedule):
 
 
 def test_turns_take_two_actions_that_run_side_by_side_as_one():
-    schedule = Schedule("side by side", (parse("0F0 0F1 0B0 0B1"),), together=(frozenset({1}),))
-    assert [words(turn.actions) for turn in turns(schedule)] == ["0F0", "0F1 0B0", "0B1"]
+    schedule = Schedule("side by side", (parse("0F0 0F1 0B0 0B1"),), overlapped=(frozenset({1}),))
+    assert [words(turn.actions) for turn in topological_order(schedule)] == ["0F0", "0F1 0B0", "0B1"]
 
 
 def test_turns_end_early_where_ranks_wait_for_each_other():
     schedule = Schedule("circle", (parse("0F0 0B0 0F1 0B1"), parse("1F0 1F1 1B0 1B1")))
-    assert [words(turn.actions) for turn in turns(schedule)] == ["0F0", "1F0"]
+    assert [words(turn.actions) for turn in topological_order(schedule)] == ["0F0", "1F0"]
 
 
 def test_repeated_steps_have_new_micro_batches_and_keep_their_pairs():
-    step = flushed("side by side", [parse("0F0 0F1 0B0 0B1")], together=(frozenset({1}),))
+    step = flushed("side by side", [parse("0F0 0F1 0B0 0B1")], overlapped=(frozenset({1}),))
     twice = repeat(step, 2)
     assert words(twice.orders[0]) == "0F0 0F1 0B0 0B1 0S1 0F2 0F3 0B2 0B3 0S3"
-    assert twice.together == (frozenset({1, 6}),)
+    assert twice.overlapped == (frozenset({1, 6}),)
     assert repeat(step, 1) == step and repeat(one_f_one_b(2, 3), 4).micro_batches == 12
 
 

@@ -31,7 +31,7 @@ def test_a_split_backward_pass_by_hand():
 
 
 def test_two_actions_side_by_side():
-    schedule = Schedule("pair", (parse("0F0 0F1 0B0 0B1"),), together=(frozenset({1}),))
+    schedule = Schedule("pair", (parse("0F0 0F1 0B0 0B1"),), overlapped=(frozenset({1}),))
     one_after_the_other = simulate(schedule)
     assert one_after_the_other.starts == [[0, 1, 1, 4]] and one_after_the_other.ends == [[1, 4, 4, 6]]
     together = simulate(schedule, Costs(pair=2.5))

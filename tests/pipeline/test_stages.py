@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from reference.models import CNN, GPT, MLP, TINY, digits, text
-from reference.pipeline.stages import Link, cut, layers
+from reference.pipeline.stages import ChainLink, cut, layers
 
 MODELS = {
     "mlp": (MLP((64, 8, 8, 10)), digits().x[:3]),
@@ -52,7 +52,7 @@ def test_a_stage_can_be_trained_or_evaluated_as_the_model_was():
 
 def test_any_model_with_its_own_links():
     model = nn.Bilinear(2, 2, 3)
-    square = Link("square", ("inner",), lambda model, x: model.get_submodule("inner")(x, x))
+    square = ChainLink("square", ("inner",), lambda model, x: model.get_submodule("inner")(x, x))
     wrapped = nn.Module()
     wrapped.inner = model
     (stage,) = cut(wrapped, [1], [square])

@@ -11,7 +11,7 @@ def torch_schedule(kind: type[PipelineScheduleMulti], p: int, m: int) -> Schedul
     """What `kind` would do with two stages a rank."""
     made = object.__new__(kind)  # the constructor wants stages on devices; the orders are made from these numbers
     made.pp_group_size, made._n_microbatches, made._num_stages, made.num_stages = p, m, 2 * p, 2 * p
-    orders, together = [], []
+    orders, overlapped = [], []
     for r in range(p):
         order, pairs = [], set()
         for action in filter(None, made._calculate_single_rank_operations(r)):
@@ -20,5 +20,5 @@ def torch_schedule(kind: type[PipelineScheduleMulti], p: int, m: int) -> Schedul
             for part in action.sub_actions or [action]:
                 order.append(Action(KINDS[part.computation_type.name], part.stage_index, part.microbatch_index))
         orders.append(order)
-        together.append(frozenset(pairs))
-    return flushed(kind.__name__, orders, together=tuple(together))
+        overlapped.append(frozenset(pairs))
+    return flushed(kind.__name__, orders, overlapped=tuple(overlapped))

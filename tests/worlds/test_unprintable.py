@@ -7,7 +7,7 @@ import pytest
 
 from reference.perf.pace import pace
 from reference.worlds import Deadlock, LaunchError, RankFailed, TimedOut, launch
-from reference.worlds.spelling import LONGEST, shown, told
+from reference.worlds.spelling import LONGEST, error_text, shown
 from reference.worlds.virtual import report
 
 
@@ -108,11 +108,11 @@ SAID = [
 
 @pytest.mark.parametrize("error, text", SAID, ids=[text.split()[0] for _, text in SAID])
 def test_any_exception_becomes_text(error, text):
-    assert told(error) == text
+    assert error_text(error) == text
 
 
 def test_enormous_texts_are_cut():
-    assert len(told(Enormous())) < LONGEST + 100 and told(Enormous()).endswith("characters in all)")
+    assert len(error_text(Enormous())) < LONGEST + 100 and error_text(Enormous()).endswith("characters in all)")
 
 
 def test_values_in_calls_are_not_asked_for_their_text():
@@ -140,8 +140,8 @@ def test_a_launch_ends_at_once_whatever_is_raised(name, others_wait, world):
     assert time.monotonic() - start < 30 * pace()
     raised = info.value.errors[1]
     assert isinstance(raised, BaseException) and (world == "mpi" or type(raised) is error)
-    assert told(error("planted"))[:LONGEST].partition("\n")[0] in info.value.cause
-    assert info.value.roll_call[1].state == "failed" and told(error())[:5] in info.value.roll_call[1].call
+    assert error_text(error("planted"))[:LONGEST].partition("\n")[0] in info.value.cause
+    assert info.value.roll_call[1].state == "failed" and error_text(error())[:5] in info.value.roll_call[1].call
     assert 'raise error("planted")' in info.value.details
 
 

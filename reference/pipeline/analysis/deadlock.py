@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..messages import Exchange, Message, messages
-from ..schedule import Action, Schedule, needs, turns
+from ..schedule import Action, Schedule, needs, topological_order
 
 SENDS = ("nonblocking", "grouped", "blocking")
 MANY = 8  # ranks that a roll call names
@@ -34,14 +34,14 @@ def stuck(schedule: Schedule) -> str | None:
     None if all ranks come to their ends.
     """
     reached = [0] * schedule.ranks
-    for r, k, actions, _ in turns(schedule):
+    for r, k, actions, _ in topological_order(schedule):
         reached[r] = k + len(actions)
     waits = {r: _wait(schedule, r, reached) for r, order in enumerate(schedule) if reached[r] < len(order)}
     places = schedule.places
     for r, (action, need) in waits.items():
         q, j = places[need]
         if q == r and j == reached[r]:
-            return f"rank {r}, place {j + 1}: {action} runs beside {need}, which it needs: take {j} out of together"
+            return f"rank {r}, place {j + 1}: {action} runs beside {need}, which it needs: take {j} out of overlapped"
         if q == r:
             before = f"{action} comes before {need}, which it needs (place {j})"
             return f"rank {r}, place {places[action][1]}: {before}: put {need} first"
@@ -86,7 +86,7 @@ def _earlier(schedule: Schedule, waits: dict, need: Action) -> tuple[list[Action
 def _wait(schedule: Schedule, r: int, reached: list[int]) -> tuple[Action, Action]:
     """The action that rank r cannot do, and what that needs of a rank that has not come so far."""
     k, places = reached[r], schedule.places
-    two = 2 if schedule.together and k in schedule.together[r] else 1
+    two = 2 if schedule.overlapped and k in schedule.overlapped[r] else 1
     return next(
         (action, need)
         for action in schedule.orders[r][k : k + two]
@@ -142,7 +142,7 @@ def synchronous(schedule: Schedule, sends: str) -> str | None:
 
 def _groups(schedule: Schedule, r: int, sends: str, exchanges: list[Exchange]) -> list[list[Message]]:
     """The calls of a rank in groups that it waits for: all between two turns, or one by one."""
-    pairs = schedule.together[r] if schedule.together else ()
+    pairs = schedule.overlapped[r] if schedule.overlapped else ()
     groups: list[list[Message]] = [[]]
     for k, (receives, sent) in enumerate(exchanges):
         if k - 1 in pairs:  # its receives stand beside those of the action before, its sends follow theirs

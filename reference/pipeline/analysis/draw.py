@@ -20,7 +20,7 @@ from ..schedule import KINDS, Schedule
 from ..simulate import Times, activations
 from .versions import kept_versions
 
-COLOURS = {"F": "#0072B2", "B": "#E69F00", "I": "#D55E00", "W": "#009E73", "S": "#000000"}  # Okabe & Ito (2008)
+PASS_COLOURS = {"F": "#0072B2", "B": "#E69F00", "I": "#D55E00", "W": "#009E73", "S": "#000000"}  # Okabe & Ito (2008)
 LIGHTER = (0.0, 0.5, 0.68, 0.8)  # how much white is in the colours of a rank's first, second, ... chunk
 HEIGHTS = {"W": 0.65}  # of a bar, where it is not 1: what can wait is told apart by its shape as well
 SIZE = 7.5  # points of the number in a bar
@@ -38,7 +38,7 @@ def picture(schedule: Schedule) -> list[str]:
     The optimizer steps that end a schedule with a flush are left out.
     """
     rows = []
-    for order, names, pairs in zip(schedule, labels(schedule), schedule.together or [()] * schedule.ranks):
+    for order, names, pairs in zip(schedule, labels(schedule), schedule.overlapped or [()] * schedule.ranks):
         if schedule.weights == "flush":
             names = names[: 1 + max((k for k, action in enumerate(order) if action.kind != "S"), default=-1)]
         rows.append("".join(name + ("+" if k in pairs else " ") for k, name in enumerate(names)).rstrip())
@@ -101,7 +101,7 @@ def bars(times: Times) -> Iterator[Bar]:
     """The bars of the figure; two actions side by side have half the height each. What takes no time is left out."""
     schedule, begin = times.schedule, times.begin
     for r, (order, starts, ends) in enumerate(zip(schedule, times.starts, times.ends)):
-        pairs = schedule.together[r] if schedule.together else ()
+        pairs = schedule.overlapped[r] if schedule.overlapped else ()
         for k, (action, start, end) in enumerate(zip(order, starts, ends)):
             if end > start:
                 height = 0.42 if k in pairs or k - 1 in pairs else 0.84 * HEIGHTS.get(action.kind, 1.0)
@@ -158,7 +158,7 @@ def _draw_group(ax, group: list[Bar], room: float) -> None:
 def _style(kind: str, chunk: int) -> dict:
     """The colour of a kind, lighter for later chunks."""
     white = LIGHTER[min(chunk, len(LIGHTER) - 1)]
-    colour = [int(COLOURS[kind][i : i + 2], 16) / 255 * (1 - white) + white for i in (1, 3, 5)]
+    colour = [int(PASS_COLOURS[kind][i : i + 2], 16) / 255 * (1 - white) + white for i in (1, 3, 5)]
     return {"facecolor": colour, "edgecolor": "white", "linewidth": 0.5}
 
 

@@ -3,7 +3,7 @@
 Idle      `idle`, `idle_in_span` and `bubble`: closed forms from bubbles.py, which says where each is exact.
 Memory    `peaks`: what a rank keeps at most, in units of what one micro-batch leaves in a rank's share of the model.
           1F1B keeps at most p - r on rank r, however many micro-batches; GPipe keeps all m.
-Weights   `copies` of every parameter over all ranks, and `versions` of it that a rank keeps at most.
+Weights   `copies` of every parameter over all ranks, and `most_versions` of it that a rank keeps at most.
 Messages  `boundaries`: cuts between stages on different ranks. Each costs an activation and a gradient for every
           micro-batch. v chunks make p v - 1 of p - 1, more than v times as many; the V shape turns within a rank.
 Choice    `efficiency` m/(m + p - 1), and the `fewest_micro_batches` for a bubble: 4(p - 1) for a fifth, hence the rule
@@ -22,7 +22,7 @@ from ..schedules.catalogue import SCHEDULES
 from ..schedules.interleaved import groups, interleaved_refuses
 from ..simulate import UNIT, Costs
 from . import bubbles
-from .bubbles import Outside, Seconds, only
+from .bubbles import NoClosedForm, RankCosts, require
 
 
 class Form(NamedTuple):
@@ -59,14 +59,14 @@ def _interleaved(p: int, m: int, v: int, lead: int | None = None, group: int | N
 
 def _v_shaped(peak: Callable[[int], float], least: int) -> Callable[[int, int, int], list[float]]:
     def peaks(p: int, m: int, v: int) -> list[float]:
-        only(m >= least * p, f"m >= {least}p")
+        require(m >= least * p, f"m >= {least}p")
         return [peak(p)] * p
 
     return peaks
 
 
 def _v_min(p: int, m: int, v: int) -> list[float]:
-    only(p % 3 != 2 and m >= p, "m >= p, and p not of the form 3k + 2, where the ranks differ")
+    require(p % 3 != 2 and m >= p, "m >= p, and p not of the form 3k + 2, where the ranks differ")
     return [(p + 1) // 3 + 1] * p
 
 
@@ -120,7 +120,7 @@ def existing(name: str, p: int, m: int, v: int = 1, **options: int | None) -> Fo
     if entry.chunks is not None and v not in (1, entry.chunks):
         why = f"a rank has {entry.chunks} stage{'s' * (entry.chunks > 1)}, not {v}: take {entry.chunks}"
     if why := entry.refuses(p, m) or why:
-        raise Outside(f"{name} for p = {p}, m = {m}: {why}")
+        raise NoClosedForm(f"{name} for p = {p}, m = {m}: {why}")
     return found
 
 
@@ -130,20 +130,20 @@ def idle(name: str, p: int, m: int, v: int = 1, costs: Costs = UNIT, **options: 
     options: lead, group of interleaved 1F1B. Raises Outside where the closed form is not exact, or there is no such
     schedule.
     """
-    return existing(name, p, m, v, **options).idle(p, m, v, seconds(p, costs), **options)
+    return existing(name, p, m, v, **options).idle(p, m, v, rank_costs(p, costs), **options)
 
 
 def idle_in_span(name: str, p: int, m: int, v: int = 1, costs: Costs = UNIT) -> float:
     """The same from a rank's own first start to its own last end, for the rank where that is longest (zero-bubble
     papers divide by it): steps in a row overlap, and only this is lost. Raises Outside as `idle` does."""
     found = existing(name, p, m, v)
-    return (found.span or found.idle)(p, m, v, seconds(p, costs))
+    return (found.span or found.idle)(p, m, v, rank_costs(p, costs))
 
 
 def bubble(name: str, p: int, m: int, v: int = 1, costs: Costs = UNIT, **options: int) -> float:
     """The share of the makespan in which ranks are idle, as Times.bubble. Raises Outside as `idle` does."""
-    x = seconds(p, costs)
-    only(x.pair == x.F + x.B, "pairs that take as long as their two passes")
+    x = rank_costs(p, costs)
+    require(x.pair == x.F + x.B, "pairs that take as long as their two passes")
     lost = idle(name, p, m, v, costs, **options)
     return lost / (lost + m * (x.F + x.B))
 
@@ -156,7 +156,7 @@ def peaks(name: str, p: int, m: int, v: int = 1, **options: int) -> list[float]:
     return existing(name, p, m, v, **options).peaks(p, m, v, **options)
 
 
-def versions(name: str, p: int, m: int) -> list[int]:
+def most_versions(name: str, p: int, m: int) -> list[int]:
     """Of each rank the most versions of its weights that it keeps. 2BW: with batches of p.
 
     Raises Outside as `idle` does.
@@ -164,7 +164,7 @@ def versions(name: str, p: int, m: int) -> list[int]:
     existing(name, p, m)
     if name not in ("PipeDream", "2BW"):
         return [1] * p
-    only(m > 2 * p, "m > 2p")
+    require(m > 2 * p, "m > 2p")
     return [p - r if name == "PipeDream" else 2 for r in range(p)]
 
 
@@ -197,8 +197,8 @@ def gpipe_makespan(stages: int, m: int, costs: Costs) -> float:
     return sum(F) + sum(B) + (m - 1) * (max(F) + max(B)) + 2 * (stages - 1) * costs.send
 
 
-def seconds(p: int, costs: Costs) -> Seconds:
+def rank_costs(p: int, costs: Costs) -> RankCosts:
     """The costs as the closed forms take them. Raises Outside if stages differ."""
-    only(all(isinstance(x, float | int | None) for x in costs), "stages of equal cost")
+    require(all(isinstance(x, float | int | None) for x in costs), "stages of equal cost")
     F, I, W, B, S = (costs.of(kind, 0) for kind in "FIWBS")  # noqa: E741
-    return Seconds(F, I, W, B, S, costs.send if p > 1 else 0.0, F + B if costs.pair is None else costs.pair)
+    return RankCosts(F, I, W, B, S, costs.send if p > 1 else 0.0, F + B if costs.pair is None else costs.pair)

@@ -34,7 +34,7 @@ MEASURED = ("1F1B", "1F1B-I", "ZB-1p")
 """Those of them that they timed."""
 
 
-class Residual(NamedTuple):
+class Deviation(NamedTuple):
     """A published figure, and what we find instead."""
 
     what: str
@@ -48,7 +48,7 @@ class Residual(NamedTuple):
         return self.ours / self.published - 1
 
 
-def read(name: str) -> list[dict]:
+def read_rows(name: str) -> list[dict]:
     """The rows of data/NAME.csv, numbers as numbers; the lines with # say where they are from."""
     lines = (files(__package__) / "data" / f"{name}.csv").read_text().splitlines()
     rows = csv.DictReader(line for line in lines if not line.startswith("#"))
@@ -62,16 +62,16 @@ def _number(text: str) -> float | str:
         return text
 
 
-def costs(row: dict) -> Costs:
+def row_costs(row: dict) -> Costs:
     """Those of a rank's share, in the units of the row."""
     return Costs(F=row["F"], I=row["I"], W=row["W"], send=row["send"])
 
 
-def length(row: dict, schedule: str) -> float:
+def step_span(row: dict, schedule: str) -> float:
     """How long a step is, the zero-bubble way: the longest span of a rank, simulated. schedule: their name of it."""
     v = row["layers"] // row["p"] if schedule == "1F1B-I" else None
     planned = make(OURS[schedule], row["p"], row["m"], v)
-    return max(simulate(planned, costs(row).chunked(v or 1)).spans)
+    return max(simulate(planned, row_costs(row).chunked(v or 1)).spans)
 
 
 def bubble_rate(row: dict, seconds: float) -> float:
@@ -79,14 +79,14 @@ def bubble_rate(row: dict, seconds: float) -> float:
     return 1 - row["m"] * (row["F"] + row["I"] + row["W"]) / seconds
 
 
-def zero_bubble(*schedules: str, rows: Sequence[dict] | None = None) -> list[Residual]:
+def zero_bubble(*schedules: str, rows: Sequence[dict] | None = None) -> list[Deviation]:
     """Bubble rates of the zero-bubble paper, table 5, from its costs, table 6.
 
     schedules: those of OURS unless told; rows: those of read("zero_bubble") unless told. Raises ValueError for others.
     """
     return [
-        Residual(_case(row), name, row[name], bubble_rate(row, length(row, name)))
-        for row in (read("zero_bubble") if rows is None else rows)
+        Deviation(_case(row), name, row[name], bubble_rate(row, step_span(row, name)))
+        for row in (read_rows("zero_bubble") if rows is None else rows)
         for name in _named(schedules, OURS)
     ]
 
@@ -94,18 +94,18 @@ def zero_bubble(*schedules: str, rows: Sequence[dict] | None = None) -> list[Res
 def as_their_script(row: dict) -> float:
     """The bubble rate of 1F1B-I if p messages on the longest path are left out, as in the authors' script."""
     p, m, v = row["p"], row["m"], row["layers"] // row["p"]
-    lost = idle("interleaved 1F1B", p, m, v, costs(row)) - p * row["send"]
+    lost = idle("interleaved 1F1B", p, m, v, row_costs(row)) - p * row["send"]
     return lost / (lost + m * (row["F"] + row["I"] + row["W"]))
 
 
-def throughput(*schedules: str, rows: Sequence[dict] | None = None) -> list[Residual]:
+def throughput(*schedules: str, rows: Sequence[dict] | None = None) -> list[Deviation]:
     """Samples per GPU and second, measured, beside b m / (p * length of a step).
 
     schedules: those of MEASURED unless told; rows as in zero_bubble.
     """
     return [
-        Residual(_case(row), name, row[f"samples_{name}"], 1e3 * row["b"] * row["m"] / row["p"] / length(row, name))
-        for row in (read("zero_bubble") if rows is None else rows)
+        Deviation(_case(row), name, row[f"samples_{name}"], 1e3 * row["b"] * row["m"] / row["p"] / step_span(row, name))
+        for row in (read_rows("zero_bubble") if rows is None else rows)
         for name in _named(schedules, MEASURED)
     ]
 
@@ -122,22 +122,22 @@ def _case(row: dict) -> str:
     return f"{row['model']} p={row['p']} m={row['m']}"
 
 
-def plain_megatron() -> list[Residual]:
+def plain_megatron() -> list[Deviation]:
     """TFLOP/s per GPU without interleaving (figure 12): in proportion to m/(m + p - 1), the factor from their mean."""
-    rows = [row for row in read("megatron") if row["source"] == "figure 12" and row["interleaved"] == "no"]
+    rows = [row for row in read_rows("megatron") if row["source"] == "figure 12" and row["interleaved"] == "no"]
     limit = sum(row["tflops"] / efficiency(12, row["batch"]) for row in rows) / len(rows)
-    return [Residual(f"m={row['batch']}", "1F1B", row["tflops"], limit * efficiency(12, row["batch"])) for row in rows]
+    return [Deviation(f"m={row['batch']}", "1F1B", row["tflops"], limit * efficiency(12, row["batch"])) for row in rows]
 
 
-def interleaved_memory() -> list[Residual]:
+def interleaved_memory() -> list[Deviation]:
     """GiB on the first rank: the shares that it keeps, times layers/p times s b h (10 + 24/t + 5 a s/(h t)) bytes."""
     s, found = 2048, []
-    for row in read("korthikanti"):
+    for row in read_rows("korthikanti"):
         h, t = row["hidden"], row["t"]
         layer = s * h * (10 + 24 / t + 5 * row["heads"] * s / (h * t))
         kept = peaks("interleaved 1F1B", row["p"], 4 * row["p"], row["v"])[0]
         gib = kept * row["layers"] / row["p"] * layer / GIB
-        found.append(Residual(row["model"], "interleaved 1F1B", row["GiB"], gib))
+        found.append(Deviation(row["model"], "interleaved 1F1B", row["GiB"], gib))
     return found
 
 

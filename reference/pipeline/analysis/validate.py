@@ -34,7 +34,7 @@ def validate(schedule: Schedule, sends: str = "nonblocking") -> None:
     """
     if sends not in SENDS:
         raise ValueError(f"sends is one of {', '.join(SENDS)}, not {sends!r}")
-    for check in (_actions, _once, _complete, _together, _updates):
+    for check in (_actions, _once, _complete, _overlapped, _updates):
         check(schedule)
     _raise(stuck(schedule))
     _weights(schedule)
@@ -146,18 +146,18 @@ def _backward(schedule: Schedule, s: int, i: int, r: int, k: int) -> None:
             _fail(*places[action], f"{action} needs what {s}F{i} left on rank {r} (place {k}): put both on one rank")
 
 
-def _together(schedule: Schedule) -> None:
+def _overlapped(schedule: Schedule) -> None:
     """Side by side run a forward and a backward pass, never three."""
-    if schedule.together and len(schedule.together) != schedule.ranks:
-        raise InvalidSchedule(f"together has {len(schedule.together)} entries for {schedule.ranks} ranks: one each")
-    for r, (order, pairs) in enumerate(zip(schedule, schedule.together)):
+    if schedule.overlapped and len(schedule.overlapped) != schedule.ranks:
+        raise InvalidSchedule(f"overlapped has {len(schedule.overlapped)} entries for {schedule.ranks} ranks: one each")
+    for r, (order, pairs) in enumerate(zip(schedule, schedule.overlapped)):
         for k in sorted(pairs):
             two = order[k : k + 2] if k >= 0 else ()
             if len(two) < 2 or (two[0].kind == "F") == (two[1].kind == "F") or {"W", "S"} & {a.kind for a in two}:
                 words = " and ".join(map(str, two)) or "nothing"
                 _fail(r, k, f"side by side are {words}: it must be an F and a B (or I)")
             if k + 1 in pairs:
-                _fail(r, k + 1, f"{two[1]} runs beside {two[0]} already: take one of the places out of together")
+                _fail(r, k + 1, f"{two[1]} runs beside {two[0]} already: take one of the places out of overlapped")
 
 
 def _updates(schedule: Schedule) -> None:

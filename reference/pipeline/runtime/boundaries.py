@@ -74,11 +74,11 @@ class Boundaries:
         firsts = [of(data.x) for data in micro_batches]
         for first in dict.fromkeys(firsts):
             if first not in self.known:
-                self.known[first] = chain(self.comm, self.schedule, self.stages, first)
+                self.known[first] = infer_boundaries(self.comm, self.schedule, self.stages, first)
         return [self.known[first] for first in firsts]
 
 
-def chain(comm, schedule: Schedule, stages: Mapping[int, nn.Module], first: Boundary) -> list[Boundary]:
+def infer_boundaries(comm, schedule: Schedule, stages: Mapping[int, nn.Module], first: Boundary) -> list[Boundary]:
     """What each stage hands on if the first is given `first`, the same on all ranks. stages: those of this rank.
 
     Raises ValueError on every rank if a stage cannot take what the one before hands on, or hands on something else than

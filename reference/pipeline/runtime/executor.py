@@ -31,7 +31,7 @@ from ..messages import check_tags
 from ..schedule import Action, Schedule
 from ..simulate import Times
 from .boundaries import Boundaries
-from .mailbox import Mail
+from .mailbox import P2PMailbox
 from .passes import Latest, Loss, Passes
 from .shared import Shared
 from .weights import Versions
@@ -84,7 +84,7 @@ class Pipeline:
         self._flush, self._turns = flush, _turns(schedule, comm.rank)
         self._boundaries = Boundaries(comm, schedule, self.stages)
         device = next((p.device for stage in self.stages.values() for p in stage.parameters()), None)
-        self._mail = Mail(comm, schedule, ahead, device)
+        self._mail = P2PMailbox(comm, schedule, ahead, device)
 
     def step(self, micro_batches: Sequence[Data], step: int = 0) -> float:
         """Carry out the schedule once; the mean loss over all targets that count, on every rank.
@@ -185,7 +185,7 @@ class Pipeline:
 
 def _turns(schedule: Schedule, rank: int) -> list[tuple[int, ...]]:
     """The places of a rank's order, those together that run side by side; without an S that waits for all passes."""
-    pairs = schedule.together[rank] if schedule.together else ()
+    pairs = schedule.overlapped[rank] if schedule.overlapped else ()
     seconds = {place + 1 for place in pairs}
     return [
         (place, place + 1) if place in pairs else (place,)
@@ -217,9 +217,9 @@ def _one_each(stages: Mapping[int, nn.Module], make: Optimizers) -> dict[int, to
 
 def _check(comm, schedule: Schedule, recompute: Collection[int], ahead: int) -> None:
     """Raise ValueError on every rank if one of them has something that does not fit."""
-    orders, pairs = (" ".join(map(str, order)) for order in schedule), map(sorted, schedule.together)
+    orders, pairs = (" ".join(map(str, order)) for order in schedule), map(sorted, schedule.overlapped)
     agree(
-        comm, "the schedules", [schedule.name, schedule.weights, *orders, *(f"together {places}" for places in pairs)]
+        comm, "the schedules", [schedule.name, schedule.weights, *orders, *(f"overlapped {places}" for places in pairs)]
     )
     validate(schedule)
     _one_step(schedule)

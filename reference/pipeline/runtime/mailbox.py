@@ -23,7 +23,7 @@ from .boundaries import Boundary
 from .shared import raw
 
 
-class Mail:
+class P2PMailbox:
     """The messages of one rank. `place` counts the actions of its order, from 0.
 
     ahead     how many actions early receives are posted

@@ -26,7 +26,7 @@ from ..stages import Stage
 TAG = 0  # of these messages: no others of the pipeline are under way then
 
 
-def named(stages: Mapping[int, nn.Module]) -> dict[str, list[nn.Parameter]]:
+def parameters_by_name(stages: Mapping[int, nn.Module]) -> dict[str, list[nn.Parameter]]:
     """The parameters of a rank's stages by their first names in the model, each with its copies on this rank.
 
     A stage that was not made by cut() knows no model: its names are its own, and other stages' are other parameters.
@@ -48,7 +48,7 @@ class Shared:
     """
 
     def __init__(self, comm, stages: Mapping[int, nn.Module], weights: str = "flush"):
-        self.comm, self.copies = comm, named(stages)
+        self.comm, self.copies = comm, parameters_by_name(stages)
         everywhere = comm.allgather({name: _looks(copies) for name, copies in self.copies.items()})
         _agree(everywhere)
         self.ranks = {name: [r for r, names in enumerate(everywhere) if name in names] for name in self.copies}

@@ -35,7 +35,7 @@ from ..stages import Stage, cut, layers
 from .executor import Optimizers, Pipeline
 
 
-class Trained(NamedTuple):
+class PipelineResult(NamedTuple):
     """What came of it: of each step the mean loss over the batch, this rank's seconds, and when each action was done;
     and the most micro-batches whose activations each rank of the pipeline held, each stage counted by itself."""
 
@@ -64,7 +64,7 @@ class Trained(NamedTuple):
         }
 
 
-def train(
+def train_pipeline(
     comm,
     schedule: Schedule,
     model: nn.Module,
@@ -73,15 +73,15 @@ def train(
     steps: Iterable[int],
     size: int,
     seed: int = 0,
-) -> Trained:
+) -> PipelineResult:
     """Train the model in place on batches of `size` samples; in the end every rank has all of it.
 
-    steps: their numbers, such as range(100). Collective. Raises ValueError on every rank as `check` does.
+    steps: their numbers, such as range(100). Collective. Raises ValueError on every rank as `check_training` does.
     """
-    check(comm.size, schedule, model)
-    pipe, copies = groups(comm, schedule.ranks)
+    check_training(comm.size, schedule, model)
+    pipe, copies = pipeline_groups(comm, schedule.ranks)
     stages = cut(model, balanced(model, data.x[: max(size // schedule.micro_batches, 1)], schedule.stages))
-    replicate.broadcast(comm, model)
+    replicate.broadcast_parameters(comm, model)
     many = copies.size > 1
     masks = seed + comm.rank - pipe.rank  # of dropout: the same on all ranks of a pipeline, others in each pipeline
     pipeline = Pipeline(pipe, schedule, stages, optimizer=None if many else optimizer, seed=masks)
@@ -95,7 +95,7 @@ def train(
         seconds.append(mpi.wtime(comm) - start)
         times.append(pipeline.times())
     collect(pipe, copies, schedule, stages)
-    return Trained(losses, seconds, times, pipe.allgather(pipeline.peak_activations))
+    return PipelineResult(losses, seconds, times, pipe.allgather(pipeline.peak_activations))
 
 
 def _step(pipeline: Pipeline, copies, weights: list, own: torch.optim.Optimizer | None, part: Data, number: int):
@@ -109,8 +109,8 @@ def _step(pipeline: Pipeline, copies, weights: list, own: torch.optim.Optimizer 
     return loss
 
 
-def check(ranks: int, schedule: Schedule, model: nn.Module) -> None:
-    """Raise ValueError unless `ranks` ranks can train this model so; what `train` checks first."""
+def check_training(ranks: int, schedule: Schedule, model: nn.Module) -> None:
+    """Raise ValueError unless `ranks` ranks can train this model so; what `train_pipeline` checks first."""
     p, N = schedule.ranks, len(layers(model))
     check_ranks(ranks, p)
     check_tags(schedule.stages, schedule.micro_batches)
@@ -136,7 +136,7 @@ def check_ranks(ranks: int, p: int) -> None:
         )
 
 
-def groups(comm, p: int) -> tuple:
+def pipeline_groups(comm, p: int) -> tuple:
     """(this rank's pipeline of p ranks, "pp"; the ranks that have the same stages as it in all pipelines, "dp")."""
     pipe, copies = comm.Split(comm.rank // p, comm.rank), comm.Split(comm.rank % p, comm.rank)
     pipe.Set_name("pp")
@@ -160,17 +160,17 @@ def average(copies, weights: Sequence[nn.Parameter], loss: float, count: int) ->
 def collect(pipe, copies, schedule: Schedule, stages: Sequence[Stage]) -> None:
     """Give every rank all stages. Raises replicate.Diverged if pipelines that should be alike are not."""
     for s in schedule.chunks[pipe.rank]:
-        replicate.check(copies, stages[s])
+        replicate.check_replicas(copies, stages[s])
     for s, stage in enumerate(stages):
-        replicate.broadcast(pipe, stage, root=schedule.home[s, 0])
+        replicate.broadcast_parameters(pipe, stage, root=schedule.home[s, 0])
 
 
 def measured(times: Times) -> Costs:
     """The seconds that each stage took for each kind of action, medians: what a simulation of the same step needs."""
     schedule = times.schedule
     taken: dict[tuple[str, int], list[float]] = {}
-    together = schedule.together or [frozenset()] * schedule.ranks
-    for order, starts, ends, pairs in zip(schedule, times.starts, times.ends, together):
+    overlapped = schedule.overlapped or [frozenset()] * schedule.ranks
+    for order, starts, ends, pairs in zip(schedule, times.starts, times.ends, overlapped):
         for place, (action, start, end) in enumerate(zip(order, starts, ends)):
             if place - 1 not in pairs:
                 kind = "pair" if place in pairs else action.kind
@@ -179,4 +179,4 @@ def measured(times: Times) -> Costs:
     def of(kind: str) -> list[float]:
         return [median(taken.get((kind, s), [0.0])) for s in range(schedule.stages)]
 
-    return Costs(*map(of, "FIWBS"), pair=of("pair") if any(together) else None)
+    return Costs(*map(of, "FIWBS"), pair=of("pair") if any(overlapped) else None)

@@ -47,7 +47,7 @@ SCHEDULES: dict[str, Entry] = {
 }
 
 
-def named(text: str) -> str:
+def canonical_name(text: str) -> str:
     """The catalogue's name, however it is spelt: "interleaved-1f1b". Raises ValueError for no schedule's."""
     plain = {re.sub(r"[\W_]", "", name.lower()): name for name in SCHEDULES}
     try:
@@ -58,7 +58,7 @@ def named(text: str) -> str:
 
 def stages(name: str, p: int, v: int | None = None) -> int:
     """How many stages `make` gives that schedule: told without making it. Raises ValueError for no schedule's name."""
-    name = named(name)
+    name = canonical_name(name)
     if name == "DualPipe":  # each stage is on two ranks
         return p
     return p * (SCHEDULES[name].chunks or (2 if v is None else v))
@@ -70,7 +70,7 @@ def make(name: str, p: int, m: int, v: int | None = None) -> Schedule:
 
     Raises ValueError for a name, or numbers, for which there is none.
     """
-    name = named(name)
+    name = canonical_name(name)
     entry = SCHEDULES[name]
     check_sizes(p, m, v or 1)
     if entry.chunks is None:

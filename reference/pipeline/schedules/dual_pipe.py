@@ -3,7 +3,7 @@
 Papers    DeepSeek-AI, "DeepSeek-V3 Technical Report" (2024), section 3.2.1, and the repository DualPipe (2025).
           The V shape: Qi et al., "DualPipe could be better without the Dual" (2025), who cut it in half.
 Idea      The messages of expert parallelism are hidden if a forward pass of one micro-batch and a backward pass of
-          another run side by side (Schedule.together): one computes while the other waits for its messages. For
+          another run side by side (Schedule.overlapped): one computes while the other waits for its messages. For
           that, both must be at hand on a rank at any time. So half of the micro-batches enter at rank 0 and half at the
           last; every rank has two stages of the model, and every stage lives on two ranks.
 V shape   The ranks r and p - 1 - r have the same two stages and do the same. One half of the ranks alone, with all of
@@ -34,8 +34,8 @@ def dual_pipe(p: int, m: int) -> Schedule:
     n, c = p // 2, m // 2
     left = [_rank(q, n, c, stages=(q, p - 1 - q), first=(0, c)) for q in range(n)]
     right = [_rank(q, n, c, stages=(q, p - 1 - q), first=(c, 0)) for q in range(n)]
-    orders, together = zip(*left, *reversed(right))
-    return flushed("DualPipe", orders, together=together)
+    orders, overlapped = zip(*left, *reversed(right))
+    return flushed("DualPipe", orders, overlapped=overlapped)
 
 
 def dual_pipe_v(p: int, m: int) -> Schedule:
@@ -46,8 +46,8 @@ def dual_pipe_v(p: int, m: int) -> Schedule:
     check_sizes(p, m)
     if why := dual_pipe_v_refuses(p, m):
         raise ValueError(f"DualPipeV for p = {p}, m = {m}: {why}")
-    orders, together = zip(*(_rank(q, p, m, stages=(q, 2 * p - 1 - q), first=(0, 0)) for q in range(p)))
-    return flushed("DualPipeV", orders, together=together)
+    orders, overlapped = zip(*(_rank(q, p, m, stages=(q, 2 * p - 1 - q), first=(0, 0)) for q in range(p)))
+    return flushed("DualPipeV", orders, overlapped=overlapped)
 
 
 def dual_pipe_refuses(p: int, m: int) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from ..schedule import Schedule, check_sizes
 from ..simulate import UNIT, Costs, Times, activations, simulate
 from .plain import one_f_one_b
-from .weight_gradients import Circle, NoRoom, Pass, in_gaps
+from .weight_gradients import Cycle, NoRoom, Pass, in_gaps
 from .zero_bubble import in_line, in_v, repeated, v_half, v_min, zb_h1, zb_h2, zb_v
 
 NAMED = {"line": (one_f_one_b, zb_h1, zb_h2), "V": (zb_v, v_half, v_min)}
@@ -39,7 +39,7 @@ def longest_span(times: Times) -> float:
     return max(times.spans)
 
 
-def find(
+def find_schedule(
     p: int,
     m: int,
     costs: Costs = UNIT,
@@ -57,7 +57,7 @@ def find(
     Raises ValueError if not even one micro-batch has room, or for a placement that is not known.
     """
     check_sizes(p, m)
-    check(memory, placement, kept)
+    check_room(memory, placement, kept)
 
     def judge(schedule: Schedule) -> Found:
         return measure(simulate(schedule, costs)), schedule
@@ -65,7 +65,7 @@ def find(
     def attempt(orders: list[list[Pass]], slack: float) -> Found:
         try:
             return judge(in_gaps(f"found ({placement})", orders, m, memory, costs, kept, slack))
-        except (NoRoom, Circle):
+        except (NoRoom, Cycle):
             return math.inf, None
 
     named = [make(p, m) for make in NAMED[placement]]
@@ -76,7 +76,7 @@ def find(
     return min(found, key=lambda one: one[0])[1]
 
 
-def check(memory: float, placement: str, kept: float) -> None:
+def check_room(memory: float, placement: str, kept: float) -> None:
     """Raise ValueError unless one micro-batch has room, in a placement that is known."""
     if placement not in NAMED:
         raise ValueError(f"placement must be one of {', '.join(NAMED)}, not {placement!r}")

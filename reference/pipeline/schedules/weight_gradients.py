@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..schedule import Action, Schedule, flushed, needs, turns
+from ..schedule import Action, Schedule, flushed, needs, topological_order
 from ..simulate import UNIT, Costs
 
 Pass = tuple[str, int]  # a kind and a stage; of which micro-batch, its place among the same passes of an order tells
@@ -24,7 +24,7 @@ class NoRoom(ValueError):
     """A rank would have to keep more than it has room for."""
 
 
-class Circle(ValueError):
+class Cycle(ValueError):
     """Ranks wait for each other for good, or for what nobody does."""
 
 
@@ -46,7 +46,7 @@ def in_gaps(
     plan = Schedule(name, tuple(tuple(numbered(order, m)) for order in orders))
     ranks = [_Rank(costs, kept) for _ in orders]
     done: dict[Action, tuple[float, int]] = {}  # when, and on which rank
-    for r, _, (action,), needed in turns(plan):
+    for r, _, (action,), needed in topological_order(plan):
         start = max((when + costs.send * (where != r) for when, where in map(done.get, needed)), default=0.0)
         full = limit - 1 + 1e-9 if action.kind == "F" else math.inf
         rank = ranks[r]
@@ -96,7 +96,7 @@ def check_all(plan: Schedule, done: Container[Action]) -> None:
         if action
     ]
     if words:
-        raise Circle(f"{plan.name}: these orders wait for each other, {', '.join(words)}")
+        raise Cycle(f"{plan.name}: these orders wait for each other, {', '.join(words)}")
 
 
 def numbered(order: Iterable[Pass], m: int) -> Iterator[Action]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..schedule import check_count
 
 
-class Layer(NamedTuple):
+class LayerProfile(NamedTuple):
     """What a cut has to know of a layer. Seconds and bytes are those of one micro-batch, on a worker of speed 1."""
 
     forward: float
@@ -65,7 +65,7 @@ def crew(workers: int | Sequence[Worker]) -> Sequence[Worker]:
     return workers
 
 
-def check(N: int, p: int) -> None:
+def check_stages(N: int, p: int) -> None:
     """Raise ValueError unless each of p stages can have a layer."""
     check_count("layers", N)
     check_count("stages", p)
@@ -73,10 +73,10 @@ def check(N: int, p: int) -> None:
         raise ValueError(f"{p} stages need at least {p} layers, got {N}: take {N} stages at most")
 
 
-def check_layers(layers: Sequence[Layer]) -> None:
+def check_layers(layers: Sequence[LayerProfile]) -> None:
     """Raise ValueError unless all seconds and bytes are finite and at least 0."""
     for i, layer in enumerate(layers):
-        for name, value in zip(Layer._fields[:-1], layer):
+        for name, value in zip(LayerProfile._fields[:-1], layer):
             if not 0 <= value < inf:
                 raise ValueError(f"layer {i}: {name} = {value} must be finite and at least 0: profile it again")
 

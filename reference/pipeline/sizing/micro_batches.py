@@ -30,7 +30,7 @@ from ..schedules.plain import one_f_one_b
 from ..simulate import Costs, activations, simulate
 
 
-class Choice(NamedTuple):
+class MicroBatchChoice(NamedTuple):
     """m micro-batches of b samples: seconds of a step, its bubble share, bytes of the fullest rank."""
 
     b: int
@@ -57,7 +57,7 @@ def table(
     schedule: Callable[[int, int], Schedule] = one_f_one_b,
     weights: float = 0.0,
     kept: float = 0.0,
-) -> list[Choice]:
+) -> list[MicroBatchChoice]:
     """Every b that divides the batch, as the simulator times it.
 
     costs     b -> what the actions of a stage take, by formula or measured
@@ -70,7 +70,9 @@ def table(
     for b in (b for b in range(1, batch + 1) if batch % b == 0):
         order = schedule(p, batch // b)
         times = simulate(order, costs(b))
-        found.append(Choice(b, batch // b, times.makespan, times.bubble, weights + max(activations(order)) * b * kept))
+        found.append(
+            MicroBatchChoice(b, batch // b, times.makespan, times.bubble, weights + max(activations(order)) * b * kept)
+        )
     return found
 
 
@@ -82,7 +84,7 @@ def choose(
     weights: float = 0.0,
     kept: float = 0.0,
     memory: float = inf,
-) -> Choice:
+) -> MicroBatchChoice:
     """The fastest that fits into `memory` bytes a rank; of equals the one with fewer micro-batches.
 
     Raises ValueError if none fits, as micro-batches of one sample are too large, or for a batch without samples.

@@ -28,24 +28,24 @@ from math import inf
 from operator import add
 
 from ..simulate import Costs
-from .cuts import Cut, Layer, Worker, check, check_layers, check_live, crew, parts
+from .cuts import Cut, LayerProfile, Worker, check_layers, check_live, check_stages, crew, parts
 
 Price = Callable[[int, int, int], float]  # (stage r, first layer k, end i) -> seconds, inf if it cannot be
 Send = Callable[[float], float]  # bytes -> seconds until they are at the next stage
 
 
-def link(alpha: float = 0.0, beta: float = 0.0) -> Send:
+def message_time(alpha: float = 0.0, beta: float = 0.0) -> Send:
     """A message of n bytes takes alpha + n beta seconds; nothing unless told."""
     return lambda nbytes: alpha + nbytes * beta
 
 
-FREE = link()
+INSTANT = message_time()
 
 
 def partition(
-    layers: Sequence[Layer],
+    layers: Sequence[LayerProfile],
     workers: int | Sequence[Worker],
-    send: Send = FREE,
+    send: Send = INSTANT,
     live: Sequence[float] | None = None,
     overlap: bool = True,
 ) -> Cut:
@@ -78,7 +78,7 @@ def min_max(N: int, p: int, cost: Price, complaint: Callable[[], str] = lambda: 
 
 def least(N: int, p: int, cost: Price, combine: Callable[[float, float], float]) -> Cut:
     """The dynamic programme: the cut of least price; `combine` (max, add) makes it of the prices of the stages."""
-    check(N, p)
+    check_stages(N, p)
     best = {i: cost(0, 0, i) for i in range(1, N - p + 2)}
     last = []
     for r in range(1, p):  # leave a layer for each of the p - r - 1 stages behind
@@ -95,9 +95,9 @@ def least(N: int, p: int, cost: Price, combine: Callable[[float, float], float])
 
 
 def price(
-    layers: Sequence[Layer],
+    layers: Sequence[LayerProfile],
     workers: Sequence[Worker],
-    send: Send = FREE,
+    send: Send = INSTANT,
     live: Sequence[float] | None = None,
     overlap: bool = True,
 ) -> Price:
@@ -121,13 +121,13 @@ def price(
     return cost
 
 
-def memory(layers: Sequence[Layer], live: Sequence[float]) -> Price:
+def memory(layers: Sequence[LayerProfile], live: Sequence[float]) -> Price:
     """(r, k, i) -> bytes that stage r holds if layers k ... i - 1 make it."""
     weights, kept = prefix(layer.weights for layer in layers), prefix(layer.kept for layer in layers)
     return lambda r, k, i: weights[i] - weights[k] + live[r] * (kept[i] - kept[k])
 
 
-def why(layers: Sequence[Layer], workers: Sequence[Worker], live: Sequence[float] | None) -> Callable[[], str]:
+def why(layers: Sequence[LayerProfile], workers: Sequence[Worker], live: Sequence[float] | None) -> Callable[[], str]:
     """Says how far the layers get if each worker in turn takes as many as it can hold; the rest have one at least."""
 
     def complaint() -> str:
@@ -152,7 +152,7 @@ def why(layers: Sequence[Layer], workers: Sequence[Worker], live: Sequence[float
 # What a cut is worth --------------------------------------------------------------------------------------------------
 
 
-def stage_seconds(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker] = ()) -> list[tuple]:
+def stage_seconds(layers: Sequence[LayerProfile], ends: Sequence[int], workers: Sequence[Worker] = ()) -> list[tuple]:
     """Of each stage the seconds of one micro-batch, (forward, backward).
 
     Raises ValueError unless the stages are as many as the workers, if these are given, and have all layers.
@@ -167,7 +167,9 @@ def stage_seconds(layers: Sequence[Layer], ends: Sequence[int], workers: Sequenc
     ]
 
 
-def costs(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker] = (), send: Send = FREE) -> Costs:
+def cut_costs(
+    layers: Sequence[LayerProfile], ends: Sequence[int], workers: Sequence[Worker] = (), send: Send = INSTANT
+) -> Costs:
     """What simulate() needs to know of a cut; each message takes as long as the largest, and none waits for others."""
     forward, backward = map(list, zip(*stage_seconds(layers, ends, workers)))
     sends = [send(layers[end - 1].sent) for end in ends[:-1]]
@@ -180,11 +182,11 @@ def costs(layers: Sequence[Layer], ends: Sequence[int], workers: Sequence[Worker
 
 def equal_counts(N: int, p: int) -> tuple[int, ...]:
     """Ends of stages of equally many layers; the first N % p have one more."""
-    check(N, p)
+    check_stages(N, p)
     return tuple(accumulate(N // p + (r < N % p) for r in range(p)))
 
 
-def additive(layers: Sequence[Layer], workers: int | Sequence[Worker], send: Send = FREE) -> Cut:
+def additive(layers: Sequence[LayerProfile], workers: int | Sequence[Worker], send: Send = INSTANT) -> Cut:
     """The cut with the smallest SUM over its stages: what one micro-batch alone takes, and not what a pipeline does.
 
     On equal workers without communication each cut is as good as any other. Else it gives the fastest worker all it

@@ -29,14 +29,14 @@ from ...perf.measure import measure
 from ...perf.meter import Meter
 from ...perf.roofline import Device
 from ..stages import cut, layers
-from .cuts import Layer
+from .cuts import LayerProfile
 
-Loss = Callable[[Tensor], Tensor]
+OutputLoss = Callable[[Tensor], Tensor]
 
 
 def profile(
-    model: nn.Module, x: Tensor, device: Device, recipe: Recipe = ADAM, loss: Loss | None = None
-) -> list[Layer]:
+    model: nn.Module, x: Tensor, device: Device, recipe: Recipe = ADAM, loss: OutputLoss | None = None
+) -> list[LayerProfile]:
     """The layers of `model` for a micro-batch x [b, ...], as they would be on `device`.
 
     recipe    bytes a parameter of weights, gradients and optimizer's state
@@ -51,13 +51,13 @@ def profile(
             forward, kept = meter.total.seconds, meter.live["activations"]
             backward_pass(given, y)
         backward = meter.total.seconds - forward
-        found.append(Layer(forward, backward, held(layer, recipe), kept, y.nbytes, name))
+        found.append(LayerProfile(forward, backward, held(layer, recipe), kept, y.nbytes, name))
     return found
 
 
 def stopwatch(
-    comm, model: nn.Module, x: Tensor, repeat: int = 5, recipe: Recipe = ADAM, loss: Loss | None = None
-) -> list[Layer]:
+    comm, model: nn.Module, x: Tensor, repeat: int = 5, recipe: Recipe = ADAM, loss: OutputLoss | None = None
+) -> list[LayerProfile]:
     """The same with this machine's seconds, those of the slowest rank of `comm`; bytes as in profile."""
     unlimited = Device(inf, inf)
     found = []
@@ -67,7 +67,7 @@ def stopwatch(
     return found
 
 
-def chain(model: nn.Module, x: Tensor, loss: Loss | None) -> Iterator[tuple[str, nn.Module, Loss, Tensor]]:
+def chain(model: nn.Module, x: Tensor, loss: OutputLoss | None) -> Iterator[tuple[str, nn.Module, OutputLoss, Tensor]]:
     """Name, layer, its forward pass, and what it is given: cut off, so that a backward pass ends there."""
     links = layers(model)
     for link, layer in zip(links, cut(deepcopy(model), range(1, len(links) + 1))):
@@ -87,7 +87,7 @@ def backward_pass(given: Tensor, y: Tensor) -> None:
         y.backward(y.detach())
 
 
-def both_passes(run: Loss, given: Tensor) -> None:
+def both_passes(run: OutputLoss, given: Tensor) -> None:
     """Forward, and backward."""
     backward_pass(given, run(given))
 
@@ -113,7 +113,7 @@ def transformer(
     rate: float,
     recipe: Recipe = ADAM_MIXED,
     itemsize: int = 2,
-) -> list[Layer]:
+) -> list[LayerProfile]:
     """Embedding, one block for each of `keys`, and head of a decoder of width h and vocabulary V, by formula.
 
     keys      for each block, to how many tokens a token attends on average: s / 2 if causal, the window if there is one
@@ -124,9 +124,9 @@ def transformer(
     """
     sent = itemsize * h * tokens
 
-    def layer(name: str, parameters: int, flops: float, kept: float) -> Layer:
+    def layer(name: str, parameters: int, flops: float, kept: float) -> LayerProfile:
         seconds = tokens * flops / rate
-        return Layer(seconds, 2 * seconds, replica(parameters, recipe).total, kept * tokens, sent, name)
+        return LayerProfile(seconds, 2 * seconds, replica(parameters, recipe).total, kept * tokens, sent, name)
 
     blocks = [layer(f"block {i}", 12 * h * h + 13 * h, flops_a_token(h, k), 34 * h) for i, k in enumerate(keys)]
     head = layer("head", V * h, 2 * V * h, itemsize * h + 4 * V)

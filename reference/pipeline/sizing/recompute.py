@@ -24,8 +24,8 @@ from math import inf
 from typing import NamedTuple
 
 from ..simulate import Costs
-from .cuts import Cut, Layer, check, check_layers, check_live, parts
-from .partition import costs, min_max, prefix
+from .cuts import Cut, LayerProfile, check_layers, check_live, check_stages, parts
+from .partition import cut_costs, min_max, prefix
 from .profile import flops_a_token
 
 
@@ -38,7 +38,7 @@ def layer_bytes(b: float, s: float, h: float, a: float, scores: bool = True) -> 
     return s * b * h * (34 + (5 * a * s / h if scores else 0))
 
 
-def growth(forward: float, backward: float) -> float:
+def recompute_factor(forward: float, backward: float) -> float:
     """How many times as long a step takes if all is recomputed: 4/3 if backward is twice forward."""
     return (2 * forward + backward) / (forward + backward)
 
@@ -46,7 +46,7 @@ def growth(forward: float, backward: float) -> float:
 # Which layers of a stage ----------------------------------------------------------------------------------------------
 
 
-class Plan(NamedTuple):
+class RecomputePlan(NamedTuple):
     """Seconds that recomputing adds to each backward pass, bytes that a micro-batch leaves, layers to recompute."""
 
     seconds: float
@@ -54,21 +54,23 @@ class Plan(NamedTuple):
     layers: tuple[int, ...]
 
 
-def cheapest(layers: Sequence[Layer], live: float, room: float) -> Plan | None:
+def cheapest(layers: Sequence[LayerProfile], live: float, room: float) -> RecomputePlan | None:
     """The quickest plan of a stage such that `live` micro-batches fit into `room` bytes; None if there is none.
 
     Layers may be parts of layers. One that is recomputed needs room for all its activations while it does; the largest
     is reckoned. Of all plans those stay that no other beats in both seconds and bytes: few, if layers are alike.
     """
     if live * sum(layer.kept for layer in layers) <= room:
-        return Plan(0.0, sum(layer.kept for layer in layers), ())
+        return RecomputePlan(0.0, sum(layer.kept for layer in layers), ())
     room -= max((layer.kept for layer in layers), default=0.0)
     if live * sum(min(layer.kept, layer.sent) for layer in layers) > room:
         return None
-    plans = [Plan(0.0, 0.0, ())]
+    plans = [RecomputePlan(0.0, 0.0, ())]
     for i, layer in enumerate(layers):
         stored = [plan._replace(kept=plan.kept + layer.kept) for plan in plans]
-        again = [Plan(plan.seconds + layer.forward, plan.kept + layer.sent, (*plan.layers, i)) for plan in plans]
+        again = [
+            RecomputePlan(plan.seconds + layer.forward, plan.kept + layer.sent, (*plan.layers, i)) for plan in plans
+        ]
         plans, least = [], inf
         for plan in sorted(stored + again):
             if plan.kept < least:
@@ -77,7 +79,9 @@ def cheapest(layers: Sequence[Layer], live: float, room: float) -> Plan | None:
     return next((plan for plan in plans if live * plan.kept <= room), None)
 
 
-def plans(layers: Sequence[Layer], ends: Sequence[int], live: Sequence[float], memory: float) -> list[Plan]:
+def plans(
+    layers: Sequence[LayerProfile], ends: Sequence[int], live: Sequence[float], memory: float
+) -> list[RecomputePlan]:
     """The cheapest plan of each stage of a cut on ranks of `memory` bytes.
 
     live: of each stage its micro-batches. Raises ValueError if a stage cannot fit, or for numbers that cannot be.
@@ -97,18 +101,18 @@ def plans(layers: Sequence[Layer], ends: Sequence[int], live: Sequence[float], m
     return found
 
 
-def recomputing(layers: Sequence[Layer], ends: Sequence[int], found: Sequence[Plan]) -> Costs:
+def recomputing(layers: Sequence[LayerProfile], ends: Sequence[int], found: Sequence[RecomputePlan]) -> Costs:
     """The costs of a cut whose stages recompute by these plans: it happens at the begin of the backward pass."""
-    plain = costs(layers, ends)
+    plain = cut_costs(layers, ends)
     return plain._replace(I=[seconds + plan.seconds for seconds, plan in zip(plain.I, found, strict=True)])
 
 
-def adaptive(layers: Sequence[Layer], p: int, live: Sequence[float], memory: float) -> Cut:
+def adaptive(layers: Sequence[LayerProfile], p: int, live: Sequence[float], memory: float) -> Cut:
     """The cut whose slowest stage is fastest, recomputing included; its plans are those of plans(...).
 
     Raises ValueError if no cut fits, or for numbers that cannot be.
     """
-    check(len(layers), p)
+    check_stages(len(layers), p)
     check_layers(layers)
     check_live(live, p)
     seconds, weights = (prefix(values) for values in zip(*((x.forward + x.backward, x.weights) for x in layers)))

@@ -1,4 +1,4 @@
-"""A real communicator that keeps count: mpi4py's `Intracomm`, every call of which is noted by a `Meter`.
+"""A real communicator that keeps count: mpi4py's `Intracomm`, every call of which is noted by a `Logbook`.
 
 MPI says neither how many bytes a program sent nor where it is stuck. Both are easy to know from above: `CountingComm`
 is a subclass of mpi4py's communicator, so a program cannot tell the difference, and each call notes what it is (for the
@@ -17,30 +17,30 @@ from typing import Any
 
 from ... import mpi
 from .. import spelling
-from ..buffers import read
-from .logbook import Meter, clock
+from ..buffers import as_buffer
+from .logbook import Logbook, clock
 
 
 class Counted:
-    """What is added to mpi4py's communicators: a `meter`, a name that is remembered, and calls that are noted."""
+    """What is added to mpi4py's communicators: a `logbook`, a name that is remembered, and calls that are noted."""
 
-    meter: Meter
+    logbook: Logbook
     _name = ""
 
     @classmethod
-    def over(cls, comm: mpi.Intracomm, meter: Meter, name: str = "") -> Counted:
-        """The same communicator, noted by `meter`; COMM_NULL stays as it is."""
+    def over(cls, comm: mpi.Intracomm, logbook: Logbook, name: str = "") -> Counted:
+        """The same communicator, noted by `logbook`; COMM_NULL stays as it is."""
         if comm == mpi.COMM_NULL:
             return comm
         kind = CountingCart if isinstance(comm, mpi.Cartcomm) else CountingComm
         counting = kind(comm)
-        counting.meter, counting._name = meter, name
-        meter.communicators += 1
+        counting.logbook, counting._name = logbook, name
+        logbook.communicators += 1
         return counting
 
     def derived(self, comm: mpi.Intracomm, label: str) -> Counted:
         """A communicator that was made from this one, and is named after it."""
-        return self.over(comm, self.meter, f"{self._name}.{label}")
+        return self.over(comm, self.logbook, f"{self._name}.{label}")
 
     def Set_name(self, name: str) -> None:
         """Name the communicator; timelines and roll calls print it."""
@@ -55,12 +55,12 @@ class Counted:
 
     @property
     def _place(self) -> str:
-        there = "" if self.rank == self.meter.rank else f" (rank {self.rank} there)"
+        there = "" if self.rank == self.logbook.rank else f" (rank {self.rank} there)"
         return self._name + there
 
     @cached_property
     def _world_ranks(self) -> list[int]:
-        return self.group.Translate_ranks(None, self.meter.world.group)
+        return self.group.Translate_ranks(None, self.logbook.world.group)
 
     def peer(self, rank: int) -> int:
         """The number in the world of a rank of this communicator; -1 for PROC_NULL."""
@@ -71,25 +71,25 @@ class Counted:
         if seconds > 0:
             start = clock()
             mpi.spin(seconds)
-            self.meter.computed(start)
+            self.logbook.computed(start)
 
     @contextmanager
     def noted(self, name: str, arguments: str = "") -> Iterator[float]:
         """Count a call of that name and show it while it lasts; gives the time at which it started."""
-        with self.meter.call(name, arguments, self._place) as start:
+        with self.logbook.call(name, arguments, self._place) as start:
             yield start
 
     def sent(self, nbytes: int, dest: int, start: float | None = None) -> None:
         """Count a message to `dest`, and put it into the timeline if it was sent from `start` until now."""
         if dest != mpi.PROC_NULL:
-            self.meter.sent(nbytes)
+            self.logbook.sent(nbytes)
             if start is not None:
-                self.meter.moved("send", start, self.peer(dest), nbytes, self._name)
+                self.logbook.moved("send", start, self.peer(dest), nbytes, self._name)
 
     def received(self, status: mpi.Status, start: float) -> None:
         """Put the message of which `status` tells into the timeline: received from `start` until now."""
         if status.Get_source() != mpi.PROC_NULL:
-            self.meter.moved("recv", start, self.peer(status.Get_source()), status.Get_count(mpi.BYTE), self._name)
+            self.logbook.moved("recv", start, self.peer(status.Get_source()), status.Get_count(mpi.BYTE), self._name)
 
     def Split(self, color=0, key=0) -> Counted:
         """The communicator of all ranks that give the same color, in the order of their keys."""
@@ -151,11 +151,11 @@ class Counted:
 
 
 class CountingComm(Counted, mpi.Intracomm):
-    """mpi4py's Intracomm, noted by its `meter`."""
+    """mpi4py's Intracomm, noted by its `logbook`."""
 
 
 class CountingCart(Counted, mpi.Cartcomm):
-    """mpi4py's Cartcomm, noted by its `meter`."""
+    """mpi4py's Cartcomm, noted by its `logbook`."""
 
     def Sub(self, remain_dims) -> CountingCart:
         """The grid of the dimensions that remain."""
@@ -171,7 +171,7 @@ class CountingRequest(mpi.Request):
 
     def __init__(self, request: mpi.Request, comm: Counted, what: str, start: float, kind="", peer=-1, nbytes=0):
         self.comm, self.what, self.start, self.kind, self.peer, self.nbytes = comm, what, start, kind, peer, nbytes
-        comm.meter.active[id(self)] = self
+        comm.logbook.active[id(self)] = self
 
     def Wait(self, status=None) -> bool:
         """Wait until the request is complete, and leave the core to others meanwhile (mpi.wait)."""
@@ -212,11 +212,11 @@ class CountingRequest(mpi.Request):
 
 def _completed(request: mpi.Request, status: mpi.Status) -> None:
     """Note that the request is complete (once; a request of MPI's own is none of ours)."""
-    if isinstance(request, CountingRequest) and request.comm.meter.active.pop(id(request), None) is not None:
+    if isinstance(request, CountingRequest) and request.comm.logbook.active.pop(id(request), None) is not None:
         if request.kind == "recv":
             request.comm.received(status, request.start)
         elif request.kind == "send":
-            request.comm.meter.moved("send", request.start, request.peer, request.nbytes, request.comm.name)
+            request.comm.logbook.moved("send", request.start, request.peer, request.nbytes, request.comm.name)
 
 
 @contextmanager
@@ -226,7 +226,7 @@ def _waiting(name: str, requests) -> Iterator[None]:
     arguments = ", ".join(what[:4]) + (", ..." if len(what) > 4 else "")
     with ours[0].comm.noted(name, arguments) as start:
         yield
-    ours[0].comm.meter.waited(start, ours[0].comm.name, name)
+    ours[0].comm.logbook.waited(start, ours[0].comm.name, name)
 
 
 def _both(dest: int, sendtag: int, source: int, recvtag: int) -> str:
@@ -237,7 +237,7 @@ def _size(buf: Any) -> int:
     """Bytes of a buffer as mpi4py takes it; with PROC_NULL it may be None."""
     if buf is None:
         return 0
-    return buf.nbytes if hasattr(buf, "nbytes") else read(buf).raw.size
+    return buf.nbytes if hasattr(buf, "nbytes") else as_buffer(buf).raw.size
 
 
 def _pickled(obj: Any) -> list:
@@ -295,7 +295,7 @@ def _collective(name: str, nonblocking: bool = False) -> Callable:
             result = inner(self, *args, **kwargs)
         if nonblocking:
             return CountingRequest(result, self, f"{name}({shown})", start)
-        self.meter.waited(start, self._name, name)
+        self.logbook.waited(start, self._name, name)
         return result
 
     return method
@@ -305,7 +305,7 @@ def _count(name: str) -> Callable:
     inner = getattr(mpi.Intracomm, name)
 
     def method(self, *args, **kwargs):
-        self.meter.calls[name] += 1
+        self.logbook.calls[name] += 1
         return inner(self, *args, **kwargs)
 
     return method
@@ -314,7 +314,7 @@ def _count(name: str) -> Callable:
 def _test(name: str) -> Callable:
     def method(self, status=None):
         status = mpi.Status() if status is None else status
-        self.comm.meter.calls[name] += 1
+        self.comm.logbook.calls[name] += 1
         result = getattr(mpi.Request, name)(self, status)
         if result is True or (isinstance(result, tuple) and result[0]):
             _completed(self, status)

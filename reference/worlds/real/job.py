@@ -30,7 +30,7 @@ from typing import Any
 
 from ...perf.pace import pace
 from ..errors import RankDied, TimedOut
-from ..outcomes import Order, Outcome, Sighting, details, failure, make_run, read_dump, roll_call, tell_story
+from ..outcomes import Order, Outcome, Snapshot, details, failure, make_run, read_dump, roll_call, tell_story
 from ..processes import (
     cause_of_death,
     descendants,
@@ -151,7 +151,7 @@ class Job:
             getattr(sys, kind).write(content)
         return kind, content
 
-    def _look(self, ranks: Iterable[int]) -> dict[int, Sighting]:
+    def _look(self, ranks: Iterable[int]) -> dict[int, Snapshot]:
         """Where these ranks are: each is asked for its Python stack by a signal, which it answers even in a C call."""
         halted = stopped(self.pids[rank] for rank in ranks)
         for pid in (self.pids[rank] for rank in ranks):
@@ -163,16 +163,16 @@ class Job:
         while monotonic() < deadline and (not all(sizes) or sizes != [file.stat().st_size for file in files]):
             sizes = [file.stat().st_size for file in files]
             sleep(0.05)
-        return {rank: self._sighting(rank, self.pids[rank] in halted) for rank in ranks}
+        return {rank: self._snapshot(rank, self.pids[rank] in halted) for rank in ranks}
 
-    def _sighting(self, rank: int, halted: bool = False) -> Sighting:
+    def _snapshot(self, rank: int, halted: bool = False) -> Snapshot:
         board = (self.directory / f"call-{rank}").read_bytes()
         stack = (self.directory / f"stack-{rank}").read_text(errors="replace")
-        return Sighting(*Board.read(board), read_dump(stack), halted)
+        return Snapshot(*Board.read(board), read_dump(stack), halted)
 
     def _obituary(self, ranks, outcomes, seen, dead) -> RankDied:
         """The error for ranks that died: how, and where the others were."""
-        seen = seen | {rank: self._sighting(rank) for rank in dead}
+        seen = seen | {rank: self._snapshot(rank) for rank in dead}
         deaths = ", ".join(f"rank {rank} {cause_of_death(status)}" for rank, status in sorted(dead.items()))
         return RankDied(
             f"{deaths}; the launch was stopped", roll_call(ranks, outcomes, seen, dead), details(outcomes, seen)

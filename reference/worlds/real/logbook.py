@@ -42,7 +42,7 @@ class Board:
         return memory[:1] == b"\1", call, group
 
 
-class Meter:
+class Logbook:
     """Keeps the record of one rank. Times are seconds on `clock`.
 
     `world` is the communicator by whose numbers the timeline knows the ranks. `active` holds the requests that are not

@@ -37,9 +37,9 @@ from ..outcomes import Order, Outcome, tell_story
 from ..processes import unlink_shared_memory
 from ..programs import checked_result
 from ..seeding import seed_rank
-from ..spelling import told
+from ..spelling import error_text
 from .counting import Counted
-from .logbook import Board, Meter, clock
+from .logbook import Board, Logbook, clock
 
 
 class Channel:
@@ -91,7 +91,7 @@ class Lines(io.TextIOBase):
             self.write("\n")
 
 
-def carry_out(order: Order, world, board, channel: Channel) -> tuple[Outcome, Meter]:
+def run_launch(order: Order, world, board, channel: Channel) -> tuple[Outcome, Logbook]:
     """Run one launch on this rank: the program, its result or its exception, and what was counted."""
 
     def started() -> None:
@@ -100,15 +100,15 @@ def carry_out(order: Order, world, board, channel: Channel) -> tuple[Outcome, Me
 
     members = world.group.Incl(range(order.ranks))
     comm = world.Create_group(members, order.number % 1000)
-    meter = Meter(comm.rank, comm, board)
-    counting = Counted.over(comm, meter, "world")
+    logbook = Logbook(comm.rank, comm, board)
+    counting = Counted.over(comm, logbook, "world")
     sys.path[:] = order.path
     os.chdir(order.directory)
-    with settings.kept():  # the next program starts with those of now
+    with settings.restored():  # the next program starts with those of now
         outcome = run_program(order.program, counting, started)
-    outcome.calls, outcome.bytes_sent, outcome.messages = meter.calls, meter.bytes_sent, meter.messages
-    outcome.events, outcome.communicators = meter.events, meter.communicators
-    return outcome, meter
+    outcome.calls, outcome.bytes_sent, outcome.messages = logbook.calls, logbook.bytes_sent, logbook.messages
+    outcome.events, outcome.communicators = logbook.events, logbook.communicators
+    return outcome, logbook
 
 
 def run_program(pickled: bytes, comm, started: Callable[[], None]) -> Outcome:
@@ -143,7 +143,7 @@ def portable(error: BaseException) -> bytes:
             return data
     except BaseException:
         pass
-    return pickle.dumps(RuntimeError(told(error)))
+    return pickle.dumps(RuntimeError(error_text(error)))
 
 
 def open_files(directory: Path, rank: int) -> Board:
@@ -168,7 +168,7 @@ def watch(child: int, connection: Connection, directory: Path) -> None:
     os._exit(status and 1)
 
 
-def serve(connection: Connection, directory: Path) -> None:
+def serve_launches(connection: Connection, directory: Path) -> None:
     """Run what the parent sends until it sends None."""
     channel, inbox = Channel(connection), queue.SimpleQueue()
     channel.send("process", (os.getpid(), os.getpgrp()))
@@ -179,8 +179,8 @@ def serve(connection: Connection, directory: Path) -> None:
     channel.send("rank", (world.rank, world.size))
     unfinished = []  # requests that a program left active: MPI may still write into their buffers
     while (order := inbox.get()) is not None:
-        outcome, meter = carry_out(order, world, board, channel)
-        unfinished.extend(meter.active.values())
+        outcome, logbook = run_launch(order, world, board, channel)
+        unfinished.extend(logbook.active.values())
         sys.stdout.end_line()
         sys.stderr.end_line()
         channel.send("outcome", outcome)
@@ -193,7 +193,7 @@ def main(directory: Path) -> None:
     connection = Client(str(directory / "socket"), "AF_UNIX")
     if child := os.fork():
         watch(child, connection, directory)
-    serve(connection, directory)
+    serve_launches(connection, directory)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import numpy as np
 from ... import mpi
 from ...collectives import exchange, operations, ring, tree
 from ...collectives.rounds import Blocks, steps
-from ..buffers import Buffer, read
+from ..buffers import Buffer, as_buffer
 from .completion import Completion, Request, Waiter
 from .engine import Engine
 from .rank import Rank, Turns
@@ -37,7 +37,7 @@ class Agent:
 
     def Isend(self, buf, dest: int, tag: int = 0) -> Completion:
         """Post a send at the agent's clock; synchronous, as everything inside a collective."""
-        return self.send(read(buf), dest, tag)
+        return self.send(as_buffer(buf), dest, tag)
 
     def send(self, buffer: Buffer, dest: int, tag: int = 0) -> Completion:
         """Isend of memory that has been read already."""
@@ -51,7 +51,7 @@ class Agent:
         """Post a receive at the agent's clock; `buf` None takes an object's bytes."""
         if source == mpi.PROC_NULL:
             return self._done()
-        buffer = None if buf is None else read(buf, writable=True)
+        buffer = None if buf is None else as_buffer(buf, writable=True)
         request = Request(self.me, self.group[source], tag, self.context, buffer, blocking=True)
         self.engine.messages.receive(self.clock, self.me, request, self.turn(self.clock))
         return request
@@ -147,7 +147,7 @@ def barrier(comm) -> Plan:
 def bcast(comm, buf, root=0) -> Plan:
     """Bcast(buf, root)"""
     comm.check_root(root)
-    buffer = read(buf, writable=comm.rank != root)
+    buffer = as_buffer(buf, writable=comm.rank != root)
     blocks = Blocks(buffer.raw, 1)
     rounds = tree.binomial_broadcast_rounds(comm.rank, comm.size, root)
     return _signature(buffer, root=root), lambda agent: steps(agent, rounds, blocks, blocks)
@@ -157,10 +157,10 @@ def reduce(comm, sendbuf, recvbuf, op=mpi.SUM, root=0) -> Plan:
     """Reduce(sendbuf, recvbuf, op, root)"""
     comm.check_root(root)
     if comm.rank == root:
-        recv = read(recvbuf, writable=True)
-        send = recv if _in_place(sendbuf) else read(sendbuf)
+        recv = as_buffer(recvbuf, writable=True)
+        send = recv if _in_place(sendbuf) else as_buffer(sendbuf)
     else:
-        send = read(sendbuf)
+        send = as_buffer(sendbuf)
         recv = send._replace(raw=send.raw.copy())  # partial sums pass through ranks that may not change their input
     if comm.rank == root and send is not recv:
         _same(send, recv, send.count, recv.count)
@@ -177,8 +177,8 @@ def reduce(comm, sendbuf, recvbuf, op=mpi.SUM, root=0) -> Plan:
 
 def allreduce(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
     """Allreduce(sendbuf, recvbuf, op)"""
-    recv = read(recvbuf, writable=True)
-    send = recv if _in_place(sendbuf) else read(sendbuf)
+    recv = as_buffer(recvbuf, writable=True)
+    send = recv if _in_place(sendbuf) else as_buffer(sendbuf)
     if send is not recv:
         _same(send, recv, send.count, recv.count)
     arguments = _signature(recv, op=_reducible(recv, op))
@@ -197,7 +197,7 @@ def allreduce(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
 def _allgather(comm, sendbuf, recv: Buffer, blocks: Blocks):
     own = blocks[comm.rank, comm.rank + 1]
     if not _in_place(sendbuf):
-        send = read(sendbuf)
+        send = as_buffer(sendbuf)
         _same(send, recv, send.count, own.size // recv.itemsize)
 
     def work(agent):
@@ -210,13 +210,13 @@ def _allgather(comm, sendbuf, recv: Buffer, blocks: Blocks):
 
 def allgather(comm, sendbuf, recvbuf) -> Plan:
     """Allgather(sendbuf, recvbuf)"""
-    recv = read(recvbuf, writable=True)
+    recv = as_buffer(recvbuf, writable=True)
     return _signature(recv), _allgather(comm, sendbuf, recv, _byte_blocks(recv, comm.size))
 
 
 def allgatherv(comm, sendbuf, recvbuf) -> Plan:
     """Allgatherv(sendbuf, [recvbuf, counts, displs, type])"""
-    recv = read(recvbuf, writable=True, ranks=comm.size)
+    recv = as_buffer(recvbuf, writable=True, ranks=comm.size)
     counts = [int(count) for count in _counts(recv, comm.size)]
     work = _allgather(comm, sendbuf, recv, _byte_blocks(recv, comm.size, counts, recv.displs))
     return {"counts": counts, "dtype": recv.dtype}, work
@@ -233,7 +233,7 @@ def _counts(buffer: Buffer, ranks: int) -> Any:
 
 def _reduce_scatter(comm, sendbuf, recv: Buffer, counts: list[int], op):
     """Ring reduce-scatter on a copy of the input; this rank's block goes to the front of the receive buffer."""
-    send = recv if _in_place(sendbuf) else read(sendbuf)
+    send = recv if _in_place(sendbuf) else as_buffer(sendbuf)
     if send is not recv:
         _same(send, recv, send.count, sum(counts))
     if recv.count < counts[comm.rank] or send.count < sum(counts):
@@ -250,14 +250,14 @@ def _reduce_scatter(comm, sendbuf, recv: Buffer, counts: list[int], op):
 
 def reduce_scatter_block(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
     """Reduce_scatter_block(sendbuf, recvbuf, op)"""
-    recv = read(recvbuf, writable=True)
+    recv = as_buffer(recvbuf, writable=True)
     each = _share(recv, comm.size) if _in_place(sendbuf) else recv.count
     return _reduce_scatter(comm, sendbuf, recv, [each] * comm.size, op)
 
 
 def reduce_scatter(comm, sendbuf, recvbuf, recvcounts=None, op=mpi.SUM) -> Plan:
     """Reduce_scatter(sendbuf, recvbuf, recvcounts, op); without recvcounts the ranks first tell each other theirs."""
-    recv = read(recvbuf, writable=True, ranks=comm.size)
+    recv = as_buffer(recvbuf, writable=True, ranks=comm.size)
     if recvcounts is None:
         recvcounts = _counts(recv, comm.size) if _in_place(sendbuf) else comm.meet("Reduce_scatter", recv.count)
     return _reduce_scatter(comm, sendbuf, recv, [int(count) for count in recvcounts], op)
@@ -266,8 +266,8 @@ def reduce_scatter(comm, sendbuf, recvbuf, recvcounts=None, op=mpi.SUM) -> Plan:
 def scatter(comm, sendbuf, recvbuf, root=0) -> Plan:
     """Scatter(sendbuf, recvbuf, root)"""
     comm.check_root(root)
-    recv = None if _in_place(recvbuf) else read(recvbuf, writable=True)
-    send = read(sendbuf) if comm.rank == root else recv
+    recv = None if _in_place(recvbuf) else as_buffer(recvbuf, writable=True)
+    send = as_buffer(sendbuf) if comm.rank == root else recv
     source = _byte_blocks(send, comm.size) if comm.rank == root else Blocks(recv.raw, 1)
     part = send._replace(raw=source[comm.rank, comm.rank + 1]) if comm.rank == root else recv
     if comm.rank == root and recv is not None:
@@ -285,8 +285,8 @@ def scatter(comm, sendbuf, recvbuf, root=0) -> Plan:
 def gather(comm, sendbuf, recvbuf, root=0) -> Plan:
     """Gather(sendbuf, recvbuf, root)"""
     comm.check_root(root)
-    send = None if _in_place(sendbuf) else read(sendbuf)
-    recv = read(recvbuf, writable=True) if comm.rank == root else send
+    send = None if _in_place(sendbuf) else as_buffer(sendbuf)
+    recv = as_buffer(recvbuf, writable=True) if comm.rank == root else send
     target = _byte_blocks(recv, comm.size) if comm.rank == root else Blocks(send.raw, 1)
     part = recv._replace(raw=target[comm.rank, comm.rank + 1]) if comm.rank == root else send
     if comm.rank == root and send is not None:
@@ -314,19 +314,19 @@ def _alltoall(comm, send: Buffer, recv: Buffer, source: Blocks, target: Blocks):
 
 def alltoall(comm, sendbuf, recvbuf) -> Plan:
     """Alltoall(sendbuf, recvbuf)"""
-    recv = read(recvbuf, writable=True)
-    send = recv._replace(raw=recv.raw.copy()) if _in_place(sendbuf) else read(sendbuf)
+    recv = as_buffer(recvbuf, writable=True)
+    send = recv._replace(raw=recv.raw.copy()) if _in_place(sendbuf) else as_buffer(sendbuf)
     work = _alltoall(comm, send, recv, _byte_blocks(send, comm.size), _byte_blocks(recv, comm.size))
     return _signature(recv), work
 
 
 def alltoallv(comm, sendbuf, recvbuf) -> Plan:
     """Alltoallv([sendbuf, counts, displs, type], [recvbuf, counts, displs, type])"""
-    recv = read(recvbuf, writable=True, ranks=comm.size)
+    recv = as_buffer(recvbuf, writable=True, ranks=comm.size)
     if _in_place(sendbuf):
         send = recv._replace(raw=recv.raw.copy())
     else:
-        send = read(sendbuf, ranks=comm.size)
+        send = as_buffer(sendbuf, ranks=comm.size)
     source = _byte_blocks(send, comm.size, _counts(send, comm.size), send.displs)
     target = _byte_blocks(recv, comm.size, _counts(recv, comm.size), recv.displs)
     return {"dtype": recv.dtype}, _alltoall(comm, send, recv, source, target)

@@ -14,7 +14,7 @@ from .collective import PLANS, Activity, Agent
 from .completion import Completion
 from .context import CollectiveCall, Context
 from .engine import Engine, Rank
-from .objects import COLLECTIVES
+from .objects import OBJECT_COLLECTIVES
 from .point_to_point import PointToPoint
 from .requests import VirtualRequest
 from .windows import SharedWindow, VirtualWindow
@@ -253,5 +253,5 @@ def _install(name: str, call: Any, source: Any) -> None:
 for _name, _plan in PLANS.items():
     _install(_name, _blocking(_name, _plan), _plan)
     _install("I" + _name.lower(), _nonblocking("I" + _name.lower(), _plan), _plan)
-for _name, _work in COLLECTIVES.items():
+for _name, _work in OBJECT_COLLECTIVES.items():
     _install(_name, _of_objects(_name, _work), _work)

@@ -25,7 +25,7 @@ from ...networks.network import Network
 from ...perf.timeline import Event, Timeline
 from .. import settings
 from ..errors import Deadlock, LaunchError, RankFailed, RequestsLeft, TimedOut, UnreceivedMessages
-from ..spelling import told
+from ..spelling import error_text
 from . import report
 from .completion import Completion, Waiter
 from .isolation import RandomStates
@@ -72,7 +72,7 @@ class Engine:
     def run(self, programs: list[Callable[[], Any]], timeout: float) -> None:
         """Run one program a rank to the end; raise what went wrong."""
         lock = nullcontext() if hasattr(_inside, "rank") else _one_launch
-        with lock, self._random.kept(), settings.kept(), WATCHDOG.guard(timeout, len(self.ranks)) as guard:
+        with lock, self._random.kept(), settings.restored(), WATCHDOG.guard(timeout, len(self.ranks)) as guard:
             try:
                 for rank, program in zip(self.ranks, programs, strict=True):
                     rank.thread = threading.Thread(target=self._live_as, args=(rank, program), daemon=True)
@@ -104,7 +104,7 @@ class Engine:
         except Aborted:
             return
         except BaseException as error:  # the program's own failure, whatever it is, is part of the report
-            rank.error, rank.said, rank.state = error, told(error), "failed"
+            rank.error, rank.said, rank.state = error, error_text(error), "failed"
         if self.error is None:
             try:
                 self._hand_over(rank)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from ... import mpi
 from ..errors import RankStatus, TimedOut
-from ..outcomes import Frame, Sighting, details, dumped_frames, program_frames, where
+from ..outcomes import Frame, Snapshot, details, dumped_frames, program_frames, program_line
 from ..spelling import ranks_text
 
 ENGINE = str(Path(__file__).with_name("engine.py"))
 CALLS = set(" ".join(mpi.API.values()).split())
 
 
-def sighting(stack: str) -> Sighting:
+def snapshot(stack: str) -> Snapshot:
     """Where a virtual rank is, from what faulthandler said of its thread."""
     frames = dumped_frames(stack)
     for outside, (file, _, name) in enumerate(frames):
@@ -26,7 +26,7 @@ def sighting(stack: str) -> Sighting:
             frames = frames[outside:]  # without what every thread begins with
             break
     waiting = bool(frames) and frames[-1][0] == ENGINE and frames[-1][2] in ("_hand_over", "_live_as")
-    return Sighting(waiting, _call(frames) if waiting else "", "", program_frames(frames))
+    return Snapshot(waiting, _call(frames) if waiting else "", "", program_frames(frames))
 
 
 def _call(frames: list[Frame]) -> str:
@@ -38,7 +38,7 @@ def _call(frames: list[Frame]) -> str:
 
 def report(why: str, pid: int, ranks: int, stacks: dict[str, str], ended: list[int]) -> str:
     """The whole text: cause, roll call, and the stacks of the ranks that do not wait."""
-    seen = {int(rank): sighting(stack) for rank, stack in stacks.items()}
+    seen = {int(rank): snapshot(stack) for rank, stack in stacks.items()}
     running = {rank: sight for rank, sight in seen.items() if not sight.waiting}
     who = f", called by {ranks_text(running)}," if running else ""
     cause = (
@@ -49,10 +49,10 @@ def report(why: str, pid: int, ranks: int, stacks: dict[str, str], ended: list[i
     return f"\n{TimedOut(cause, roll_call, details({}, running))}\n"
 
 
-def _status(rank: int, seen: Sighting | None, ended: bool) -> RankStatus:
+def _status(rank: int, seen: Snapshot | None, ended: bool) -> RankStatus:
     if seen is None:
         return RankStatus(rank, "finished" if ended else "unknown")
-    return RankStatus(rank, "waiting" if seen.waiting else "running", seen.call, where=where(seen.frames))
+    return RankStatus(rank, "waiting" if seen.waiting else "running", seen.call, where=program_line(seen.frames))
 
 
 if __name__ == "__main__":

@@ -108,4 +108,4 @@ def _one_a_rank(agent: Agent, objects: Any) -> list:
     return objects
 
 
-COLLECTIVES = {f.__name__: f for f in (barrier, bcast, gather, scatter, allgather, alltoall, reduce, allreduce)}
+OBJECT_COLLECTIVES = {f.__name__: f for f in (barrier, bcast, gather, scatter, allgather, alltoall, reduce, allreduce)}

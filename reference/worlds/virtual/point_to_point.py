@@ -13,7 +13,7 @@ import numpy as np
 from ... import mpi
 from ...networks.network import Network
 from .. import spelling
-from ..buffers import NOTHING, Buffer, read
+from ..buffers import NOTHING, Buffer, as_buffer
 from ..errors import LaunchError
 from .completion import Completion, Request
 from .context import Context
@@ -37,7 +37,7 @@ def _is_machinery(filename: str) -> bool:
 
 def _read(buf: Any, peer: int, writable: bool = False) -> Buffer:
     """The buffer of a message; for PROC_NULL there may be none."""
-    return NOTHING if buf is None and peer == mpi.PROC_NULL else read(buf, writable)
+    return NOTHING if buf is None and peer == mpi.PROC_NULL else as_buffer(buf, writable)
 
 
 class PointToPoint:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import mpi
 from ..errors import LaunchError, RankStatus
-from ..spelling import amount, location, posted, ranks_text, told
+from ..spelling import amount, error_text, location, posted, ranks_text
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -20,7 +20,7 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 def fault(error: BaseException, what: str) -> LaunchError:
     """The error for a mistake of our own: a launch must end, whatever happens."""
-    return LaunchError(f"{what}: {told(error)}", details=traceback.format_exc())
+    return LaunchError(f"{what}: {error_text(error)}", details=traceback.format_exc())
 
 
 def made(make: Callable[[], LaunchError | None]) -> LaunchError | None:

@@ -23,7 +23,7 @@ from ... import mpi
 from ...collectives import exchange, operations
 from ...collectives.rounds import Blocks, steps
 from .. import spelling
-from ..buffers import Buffer, read
+from ..buffers import Buffer, as_buffer
 from .completion import Completion
 
 
@@ -64,7 +64,7 @@ class VirtualWindow:
 
     def Put(self, origin: Any, target_rank: int, target: int = 0) -> None:
         """Begin to write `origin` into the target's memory at displacement `target`."""
-        data, there = self._open("Put", read(origin), target_rank, target)
+        data, there = self._open("Put", as_buffer(origin), target_rank, target)
 
         def arrive() -> None:
             there[:] = data.raw
@@ -73,7 +73,7 @@ class VirtualWindow:
 
     def Get(self, origin: Any, target_rank: int, target: int = 0) -> None:
         """Begin to read the target's memory at displacement `target` into `origin`."""
-        data, there = self._open("Get", read(origin, writable=True), target_rank, target)
+        data, there = self._open("Get", as_buffer(origin, writable=True), target_rank, target)
 
         def arrive() -> None:
             data.raw[:] = there
@@ -82,7 +82,7 @@ class VirtualWindow:
 
     def Accumulate(self, origin: Any, target_rank: int, target: int = 0, op: Any = mpi.SUM) -> None:
         """Begin to combine `origin` into the target's memory at displacement `target`; REPLACE: an atomic Put."""
-        data, there = self._open("Accumulate", read(origin), target_rank, target)
+        data, there = self._open("Accumulate", as_buffer(origin), target_rank, target)
         combine = _combiner(data, op)
         self._move(target_rank, Leg(True, data.raw.size, lambda: combine(there)))
 
@@ -91,15 +91,15 @@ class VirtualWindow:
 
         `origin` and `result` have the same size and type. With NO_OP it is an atomic Get, with REPLACE an exchange.
         """
-        self._fetch("Get_accumulate", read(origin), result, target_rank, target, op)
+        self._fetch("Get_accumulate", as_buffer(origin), result, target_rank, target, op)
 
     def Fetch_and_op(self, origin: Any, result: Any, target_rank: int, target_disp: int = 0, op: Any = mpi.SUM) -> None:
         """Get_accumulate of one element, which the hardware may do faster: a shared counter, for example."""
-        self._fetch("Fetch_and_op", _single("origin", read(origin)), result, target_rank, target_disp, op)
+        self._fetch("Fetch_and_op", _single("origin", as_buffer(origin)), result, target_rank, target_disp, op)
 
     def Compare_and_swap(self, origin: Any, compare: Any, result: Any, target_rank: int, target_disp: int = 0) -> None:
         """Begin to read one integer of the target into `result`, and to replace it by `origin` if it is `compare`."""
-        data, expected = _single("origin", read(origin)), _single("compare", read(compare))
+        data, expected = _single("origin", as_buffer(origin)), _single("compare", as_buffer(compare))
         _alike("compare", data, expected)
         if np.dtype(data.dtype).kind not in "biu":
             raise mpi.Exception(mpi.ERR_TYPE)
@@ -202,7 +202,7 @@ class VirtualWindow:
         self, name: str, data: Buffer, result: Any, rank: int, displacement: int, nbytes: int, change: Callable
     ) -> None:
         """Send `nbytes` to the target, do change(there) on arrival, and bring what was there before into `result`."""
-        into = read(result, writable=True)
+        into = as_buffer(result, writable=True)
         _alike("result", data, into)
         data, there = self._open(name, data, rank, displacement)
         old = np.empty_like(there)

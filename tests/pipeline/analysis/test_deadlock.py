@@ -17,7 +17,7 @@ from reference.worlds import Deadlock, launch
 SIDE_BY_SIDE = Schedule(
     "side by side",
     (parse("0F0 0F1 0B0 0B1"), parse("1F0 1B0 1F1 1B1")),
-    together=(frozenset({1}), frozenset()),
+    overlapped=(frozenset({1}), frozenset()),
 )
 
 

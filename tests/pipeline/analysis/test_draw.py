@@ -6,14 +6,14 @@ import matplotlib
 import numpy as np
 import pytest
 
-from reference.pipeline.analysis.draw import COLOURS, bars, draw, gantt, picture, table, timeline
+from reference.pipeline.analysis.draw import PASS_COLOURS, bars, draw, gantt, picture, table, timeline
 from reference.pipeline.schedule import Schedule, parse, repeat
 from reference.pipeline.schedules import catalogue
 from reference.pipeline.schedules.plain import gpipe, one_f_one_b, pipedream
 from reference.pipeline.simulate import UNIT, Costs, Times, simulate
 
 matplotlib.use("agg")
-PAIR = Schedule("pair", (parse("0F0 0F1 0B0 0B1"),), together=(frozenset({1}),))
+PAIR = Schedule("pair", (parse("0F0 0F1 0B0 0B1"),), overlapped=(frozenset({1}),))
 V_SHAPE = Schedule("V", (parse("0F0 3F0 3I0 0B0 3W0"), parse("1F0 2F0 2B0 1B0")))
 
 
@@ -83,7 +83,7 @@ def test_kinds_and_chunks_look_different():
     ax = draw(simulate(V_SHAPE))
     looks = {(tuple(round(c, 3) for c in b.get_facecolor()), round(b.get_height(), 3)) for b in ax.patches[2:]}
     assert len(looks) == len({(bar.kind, bar.chunk) for bar in bars(simulate(V_SHAPE))}) == 6
-    assert len(set(COLOURS.values())) == 5
+    assert len(set(PASS_COLOURS.values())) == 5
     matplotlib.pyplot.close(ax.figure)
     low = {bar.kind: bar.height for bar in bars(simulate(V_SHAPE))}
     assert low["W"] < low["I"] == low["F"]

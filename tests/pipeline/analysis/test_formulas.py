@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from reference.pipeline.analysis import bubbles
-from reference.pipeline.analysis.bubbles import Outside
+from reference.pipeline.analysis.bubbles import NoClosedForm
 from reference.pipeline.analysis.formulas import (
     FORMS,
     boundaries,
@@ -17,8 +17,8 @@ from reference.pipeline.analysis.formulas import (
     gpipe_makespan,
     idle,
     idle_in_span,
+    most_versions,
     peaks,
-    versions,
 )
 from reference.pipeline.analysis.versions import kept_versions
 from reference.pipeline.messages import messages
@@ -63,13 +63,13 @@ def longest_idle(times):
 def test_idle_time(name, data):
     p, m, schedule, v = data.draw(schedules(name))
     costs = data.draw(prices())
-    if not schedule.together:
+    if not schedule.overlapped:
         costs = costs._replace(pair=None)
     times = simulate(schedule, costs.chunked(v))
-    with suppress(Outside):
+    with suppress(NoClosedForm):
         assert idle(name, p, m, v, costs) == pytest.approx(longest_idle(times), abs=1e-9)
         assert idle_in_span(name, p, m, v, costs) == pytest.approx(max(times.spans) - min(times.busy), abs=1e-9)
-    with suppress(Outside):
+    with suppress(NoClosedForm):
         assert bubble(name, p, m, v, costs._replace(S=0)) == pytest.approx(
             simulate(schedule, costs._replace(S=0).chunked(v)).bubble, abs=1e-9
         )
@@ -80,10 +80,10 @@ def test_idle_time(name, data):
 @given(data=st.data())
 def test_what_is_kept_and_sent(name, data):
     p, m, schedule, v = data.draw(schedules(name))
-    with suppress(Outside):
+    with suppress(NoClosedForm):
         assert peaks(name, p, m, v) == pytest.approx([kept / v for kept in activations(schedule)])
-    with suppress(Outside):
-        assert versions(name, p, m) == kept_versions(schedule)
+    with suppress(NoClosedForm):
+        assert most_versions(name, p, m) == kept_versions(schedule)
     sent = sum(len(exchange.sends) for rank in messages(schedule) for exchange in rank)
     assert sent == 2 * m * boundaries(name, p, v)
     places = {(s, r) for r, chunks in enumerate(schedule.chunks) for s in chunks}
@@ -97,7 +97,7 @@ def test_interleaved_with_any_lead_and_groups(lead, data, p, v, m, more):
     costs, options = data.draw(prices())._replace(pair=None), {"lead": lead, "group": p + more}
     schedule = interleaved(p, m, v, **options)
     assert peaks("interleaved 1F1B", p, m, v, **options) == pytest.approx([n / v for n in activations(schedule)])
-    with suppress(Outside):
+    with suppress(NoClosedForm):
         expected = idle("interleaved 1F1B", p, m, v, costs, **options)
         assert longest_idle(simulate(schedule, costs.chunked(v))) == pytest.approx(expected, abs=1e-9)
 
@@ -125,9 +125,9 @@ def test_the_regions_are_no_wider_than_they_must_be(monkeypatch, name, p, m, v, 
 
     assert error(p, m, v, costs) < 1e-9
     for case in outside:
-        with pytest.raises(Outside, match="exact for"):
+        with pytest.raises(NoClosedForm, match="exact for"):
             idle(name, *case)
-    monkeypatch.setattr(bubbles, "only", lambda holds, region: None)
+    monkeypatch.setattr(bubbles, "require", lambda holds, region: None)
     assert all(error(*case) > 0.01 for case in outside)
 
 
@@ -151,7 +151,7 @@ def test_stages_of_unequal_cost(data, p, m):
     found = gpipe_makespan(p, m, costs)
     assert simulate(gpipe(p, m), costs).makespan == pytest.approx(found)
     assert simulate(one_f_one_b(p, m), costs).makespan <= found + 1e-9
-    with pytest.raises(Outside):
+    with pytest.raises(NoClosedForm):
         idle("GPipe", p, m, costs=costs)
 
 
@@ -193,21 +193,21 @@ def test_four_micro_batches_a_rank():
 )
 def test_what_does_not_exist_has_no_form_either(setting, options, why):
     for function in (idle, bubble, peaks):
-        with pytest.raises(Outside, match=why):
+        with pytest.raises(NoClosedForm, match=why):
             function(*setting, **options)
     if not options:
-        with pytest.raises(Outside, match=why):
+        with pytest.raises(NoClosedForm, match=why):
             idle_in_span(*setting)
 
 
 def test_neither_has_it_messages_or_versions():
     for name, p, v in (("1F1B", 4, 2), ("DualPipe", 3, 1)):
-        with pytest.raises(Outside, match=f"{name} for p = {p}"):
+        with pytest.raises(NoClosedForm, match=f"{name} for p = {p}"):
             boundaries(name, p, v)
-    with pytest.raises(Outside, match="multiple of p"):
-        versions("depth first", 4, 5)
+    with pytest.raises(NoClosedForm, match="multiple of p"):
+        most_versions("depth first", 4, 5)
     with pytest.raises(ValueError, match="no closed forms for 'gpipe'"):
-        versions("gpipe", 4, 8)
+        most_versions("gpipe", 4, 8)
 
 
 def test_what_has_no_form():

@@ -5,12 +5,20 @@ import pytest
 import reference.pipeline.schedule as schedules
 from reference.pipeline.analysis import published
 from reference.pipeline.analysis.formulas import idle_in_span
-from reference.pipeline.analysis.published import OURS, Residual, as_their_script, bubble_rate, costs, length, read
+from reference.pipeline.analysis.published import (
+    OURS,
+    Deviation,
+    as_their_script,
+    bubble_rate,
+    read_rows,
+    row_costs,
+    step_span,
+)
 from reference.pipeline.schedules.dual_pipe import dual_pipe
-from reference.pipeline.schedules.search import find, longest_span
+from reference.pipeline.schedules.search import find_schedule, longest_span
 from reference.pipeline.simulate import Costs, simulate
 
-ROWS = read("zero_bubble")
+ROWS = read_rows("zero_bubble")
 DIGITS = 0.5e-4 * 1.01  # rates are printed with four digits
 
 
@@ -25,19 +33,19 @@ def test_all_data_say_where_they_are_from():
 def test_bubble_rates_of_the_zero_bubble_paper(row):
     """By the closed forms (which test_formulas.py proves); of the smaller cases by the simulator too."""
     for name in ("1F1B", "ZB-H1", "ZB-H2", "ZB-1p"):
-        lost = idle_in_span(OURS[name], row["p"], row["m"], 1, costs(row))
+        lost = idle_in_span(OURS[name], row["p"], row["m"], 1, row_costs(row))
         assert bubble_rate(row, lost + row["m"] * (row["F"] + row["I"] + row["W"])) == pytest.approx(
             row[name], abs=DIGITS
         )
         if row["m"] == 24:
-            assert bubble_rate(row, length(row, name)) == pytest.approx(row[name], abs=DIGITS)
+            assert bubble_rate(row, step_span(row, name)) == pytest.approx(row[name], abs=DIGITS)
     assert as_their_script(row) == pytest.approx(row["1F1B-I"], abs=DIGITS)
 
 
 def test_why_the_interleaved_rates_are_too_low(monkeypatch):
     """Only the first micro-batch of a group waits for the message around: then the published rate comes out."""
     row, needs = ROWS[0], schedules.needs
-    honest = Residual("", "1F1B-I", row["1F1B-I"], bubble_rate(row, length(row, "1F1B-I")))
+    honest = Deviation("", "1F1B-I", row["1F1B-I"], bubble_rate(row, step_span(row, "1F1B-I")))
     assert honest.off == pytest.approx(0.033, abs=1e-3)
 
     def forgetful(action, schedule):
@@ -47,13 +55,13 @@ def test_why_the_interleaved_rates_are_too_low(monkeypatch):
         return [n for n in needs(action, schedule) if not (skips and n.stage == around)]
 
     monkeypatch.setattr(schedules, "needs", lambda a, s: [] if a.kind == "S" else forgetful(a, s))
-    assert bubble_rate(row, length(row, "1F1B-I")) == pytest.approx(row["1F1B-I"], abs=DIGITS)
+    assert bubble_rate(row, step_span(row, "1F1B-I")) == pytest.approx(row["1F1B-I"], abs=DIGITS)
 
 
 def test_only_h2_depends_on_what_a_step_is():
     row = ROWS[3]
     for name in ("1F1B", "ZB-H1", "ZB-H2"):
-        times = simulate(published.make(OURS[name], row["p"], row["m"]), costs(row))
+        times = simulate(published.make(OURS[name], row["p"], row["m"]), row_costs(row))
         assert (times.makespan > max(times.spans) + 1e-6) == (name == "ZB-H2")
     assert bubble_rate(row, times.makespan) == pytest.approx(0.1003, abs=DIGITS)  # published: 0.0698
 
@@ -61,8 +69,8 @@ def test_only_h2_depends_on_what_a_step_is():
 def test_the_search_finds_no_more_in_little_memory():
     row = ROWS[0]
     kept = 32 * row["hidden"] / (34 * row["hidden"] + 5 * row["heads"] * 1024)  # of an activation, what W needs
-    found = find(8, 24, costs(row), memory=8, kept=kept, measure=longest_span)
-    assert bubble_rate(row, longest_span(simulate(found, costs(row)))) == pytest.approx(row["ZB-1p"], abs=DIGITS)
+    found = find_schedule(8, 24, row_costs(row), memory=8, kept=kept, measure=longest_span)
+    assert bubble_rate(row, longest_span(simulate(found, row_costs(row)))) == pytest.approx(row["ZB-1p"], abs=DIGITS)
 
 
 def test_rates_of_some_rows():

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from reference.networks.links import link
-from reference.pipeline.analysis.published import read
+from reference.pipeline.analysis.published import read_rows
 from reference.pipeline.analysis.scatter_gather import best_chunks, plain, scatter_gather, step_seconds
 from reference.pipeline.schedules.interleaved import interleaved
 from reference.pipeline.simulate import Costs, simulate
@@ -40,7 +40,7 @@ def test_its_gain_is_the_same_for_any_batch_and_grows_with_chunks():
     }
     assert found == pytest.approx({1: 0.017, 2: 0.035, 4: 0.069, 8: 0.135}, abs=1e-3)
     assert found[4] == pytest.approx(step_seconds(12, 60, 4, SHARE, BEFORE) / step_seconds(12, 60, 4, SHARE, AFTER) - 1)
-    rows = [row for row in read("megatron") if row["source"] == "figure 18"]
+    rows = [row for row in read_rows("megatron") if row["source"] == "figure 18"]
     by = {(row["scatter_gather"], row["batch"]): row["tflops"] for row in rows}
     measured = [by["yes", m] / by["no", m] - 1 for m in (12, 24, 36, 48, 60)]
     assert all(found[4] < gained < found[8] for gained in measured)
@@ -52,7 +52,7 @@ def test_interleaving_gains_less_the_larger_the_batch():
     batches = (12, 24, 36, 48, 60)
     assert [gain(m, 2, AFTER) for m in batches] == pytest.approx([0.309, 0.181, 0.128, 0.098, 0.079], abs=1e-3)
     assert [gain(m, 4, AFTER) for m in batches] == pytest.approx([0.540, 0.292, 0.198, 0.148, 0.117], abs=1e-3)
-    rows = [row for row in read("megatron") if row["source"] == "figure 12"]
+    rows = [row for row in read_rows("megatron") if row["source"] == "figure 12"]
     by = {(row["interleaved"], row["batch"]): row["tflops"] for row in rows}
     for m in batches:
         assert gain(m, 2, AFTER) < by["yes", m] / by["no", m] - 1 < gain(m, 4, AFTER)

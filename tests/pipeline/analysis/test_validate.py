@@ -17,7 +17,7 @@ def edited(schedule: Schedule, rank: int, change) -> Schedule:
     """The schedule after change(order) has been done to the list of one rank's actions."""
     orders = [list(order) for order in schedule]
     change(orders[rank])
-    return Schedule(schedule.name, tuple(map(tuple, orders)), schedule.weights, schedule.together)
+    return Schedule(schedule.name, tuple(map(tuple, orders)), schedule.weights, schedule.overlapped)
 
 
 def swap(i: int, j: int):
@@ -149,28 +149,28 @@ def test_circles_and_deadlocks_are_told():
     validate(ONE, "grouped")
 
 
-SIDES = Schedule("sides", (parse("0F0 0F1 0B0 0F2 0B1 0B2"),), together=(frozenset({1, 3}),))
+SIDES = Schedule("sides", (parse("0F0 0F1 0B0 0F2 0B1 0B2"),), overlapped=(frozenset({1, 3}),))
 
 
 @pytest.mark.parametrize(
-    "together, message",
+    "overlapped, message",
     [
         ([{0}], "rank 0, place 0: side by side are 0F0 and 0F1: it must be an F and a B (or I)"),
         ([{5}], "rank 0, place 5: side by side are 0B2: it must"),
         ([{-1}], "rank 0, place -1: side by side are nothing"),
         ([{9}], "rank 0, place 9: side by side are nothing"),
-        ([{1, 2}], "rank 0, place 2: 0B0 runs beside 0F1 already: take one of the places out of together"),
-        ([{1}, {1}], "together has 2 entries for 1 ranks: one each"),
+        ([{1, 2}], "rank 0, place 2: 0B0 runs beside 0F1 already: take one of the places out of overlapped"),
+        ([{1}, {1}], "overlapped has 2 entries for 1 ranks: one each"),
     ],
 )
-def test_pairs_that_cannot_be(together, message):
+def test_pairs_that_cannot_be(overlapped, message):
     validate(SIDES)
-    assert wrong(Schedule("sides", SIDES.orders, together=tuple(map(frozenset, together)))).startswith(message)
+    assert wrong(Schedule("sides", SIDES.orders, overlapped=tuple(map(frozenset, overlapped)))).startswith(message)
 
 
 def test_a_pair_needs_nothing_of_itself():
-    said = wrong(Schedule("self", (parse("0F0 0B0"),), together=(frozenset({0}),)))
-    assert said == "rank 0, place 1: 0B0 runs beside 0F0, which it needs: take 0 out of together"
+    said = wrong(Schedule("self", (parse("0F0 0B0"),), overlapped=(frozenset({0}),)))
+    assert said == "rank 0, place 1: 0B0 runs beside 0F0, which it needs: take 0 out of overlapped"
 
 
 def test_versions_must_be_there_and_be_the_same():

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from reference.models import GPT, MLP, TINY
-from reference.pipeline.runtime.boundaries import Boundary, chain, of, on_meta
+from reference.pipeline.runtime.boundaries import Boundary, infer_boundaries, of, on_meta
 from reference.pipeline.schedules.plain import one_f_one_b
 from reference.pipeline.stages import cut
 from reference.worlds import launch
@@ -15,7 +15,7 @@ def agreed(stages, first, ranks=3):
 
     def program(comm):
         try:
-            return chain(comm, one_f_one_b(ranks, 2), {comm.rank: stages[comm.rank]}, first)
+            return infer_boundaries(comm, one_f_one_b(ranks, 2), {comm.rank: stages[comm.rank]}, first)
         except ValueError as error:
             return str(error)
 

@@ -226,7 +226,7 @@ def test_it_takes_the_simulators_time(name, send):
     schedule = make(name, 4, 8)
     costs = Costs(F=100.0, I=[0.0] + [100.0] * (schedule.stages - 1), W=100.0, send=send)
     times, expected = recorded(schedule, costs)[0], simulate(schedule, costs)
-    if send and any(schedule.together):
+    if send and any(schedule.overlapped):
         assert times.makespan > expected.makespan
         return
     polls = POLL_SECONDS * sum(map(len, schedule.orders))
@@ -358,8 +358,10 @@ def test_schedules_that_differ():
     refused(told, 2, lambda comm: (gpipe if comm.rank else one_f_one_b)(2, 2))
 
     pairs = make("DualPipe", 2, 4)
-    told = "the schedules must be alike on all ranks, but differ on rank(s) [1]: rank 1 has 'together [0]' where rank 0"
-    refused(told, 2, lambda comm: replace(pairs, together=(frozenset({0}),) * 2) if comm.rank else pairs)
+    told = (
+        "the schedules must be alike on all ranks, but differ on rank(s) [1]: rank 1 has 'overlapped [0]' where rank 0"
+    )
+    refused(told, 2, lambda comm: replace(pairs, overlapped=(frozenset({0}),) * 2) if comm.rank else pairs)
 
 
 def test_two_steps_with_a_flush_are_two_calls():

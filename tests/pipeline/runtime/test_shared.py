@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from reference.models import GPT, TINY
-from reference.pipeline.runtime.shared import Shared, named
+from reference.pipeline.runtime.shared import Shared, parameters_by_name
 from reference.pipeline.stages import cut
 from reference.worlds import launch
 
@@ -16,7 +16,7 @@ def place(comm, scale=None):
     """A tied GPT's stages as in DualPipe, each rank with weights and gradients of its own."""
     stages = cut(GPT(TINY, seed=comm.rank), [1, 2, 3, 4])
     own = {s: stages[s] for s in PLACES[comm.rank]}
-    for copies in named(own).values():
+    for copies in parameters_by_name(own).values():
         for parameter in copies:
             parameter.grad = torch.full_like(parameter, 10.0**comm.rank)
     return own
@@ -26,7 +26,7 @@ def test_copies_begin_equal_and_add_up(world):
     def program(comm):
         own = place(comm)
         Shared(comm, own).add_gradients()
-        return {n: (p[0].detach(), p[0].grad.unique().tolist()) for n, p in named(own).items()}
+        return {n: (p[0].detach(), p[0].grad.unique().tolist()) for n, p in parameters_by_name(own).items()}
 
     results = launch(program, 4, world=world).results
     for rank, other in ((0, 3), (1, 2)):

@@ -11,7 +11,7 @@ from reference.models import TINY
 from reference.models.gpt import Block
 from reference.models.seeds import generator, seeded
 from reference.pipeline.runtime.token_level import Pieces
-from reference.pipeline.schedule import turns
+from reference.pipeline.schedule import topological_order
 from reference.pipeline.schedules.plain import gpipe
 from reference.pipeline.sizing.subsequences import sequence_1f1b
 
@@ -35,7 +35,7 @@ def carried_out(schedule, model, x, weights, parts):
     stages = [Pieces(model[s : s + 1]) for s in range(P)]
     here = {("F", -1, i): x[i // len(parts), :, slice(*parts[i % len(parts)])] for i in range(len(parts) * len(x))}
     here |= {("B", P, i): weights[i // len(parts), :, slice(*parts[i % len(parts)])] for (_, _, i) in list(here)}
-    for turn in turns(schedule):
+    for turn in topological_order(schedule):
         for kind, s, i in turn.actions:
             if kind == "F":
                 here["F", s, i] = stages[s].forward(here.pop(("F", s - 1, i)), i // len(parts))

@@ -8,7 +8,7 @@ import torch
 from reference.models import GPT, MLP, TINY, digits, text
 from reference.models import train as serially
 from reference.pipeline.runtime import trainer
-from reference.pipeline.runtime.trainer import check, measured, train
+from reference.pipeline.runtime.trainer import check_training, measured, train_pipeline
 from reference.pipeline.schedules import make
 from reference.pipeline.schedules.plain import one_f_one_b, pipedream
 from reference.pipeline.simulate import Costs, simulate
@@ -33,7 +33,7 @@ sgd = partial(torch.optim.SGD, lr=0.1, momentum=0.9)
 def trained(comm, schedule, build, data):
     """The losses, all weights, and what each group of ranks is called."""
     model = build(comm.rank)  # which rank 0's takes the place of
-    found = train(comm, schedule, model, data, sgd, range(STEPS), SIZE)
+    found = train_pipeline(comm, schedule, model, data, sgd, range(STEPS), SIZE)
     return found.losses, dict(model.state_dict()), found.peaks
 
 
@@ -71,13 +71,13 @@ def test_a_step_is_simulated_with_the_seconds_that_it_took(name):
 def test_what_cannot_be_is_told_before_it_begins():
     schedule = one_f_one_b(4, 8)
     with pytest.raises(ValueError, match=r"pipeline of 4 ranks, and 6 are running: start 4 or 8"):
-        check(6, schedule, mlp())
+        check_training(6, schedule, mlp())
     with pytest.raises(ValueError, match=r"4 ranks, and 3 are running: start 4,"):
-        check(3, schedule, mlp())
+        check_training(3, schedule, mlp())
     with pytest.raises(ValueError, match=r"PipeDream updates .* 2 pipelines have no moment"):
-        check(4, pipedream(2, 4), mlp())
+        check_training(4, pipedream(2, 4), mlp())
     with pytest.raises(ValueError, match=r"4 stages and a model of 3 layers.*layers >= stages"):
-        check(4, schedule, MLP())
+        check_training(4, schedule, MLP())
 
 
 def test_pipelines_that_part_are_found_out(monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from reference.pipeline.analysis.validate import validate
-from reference.pipeline.schedules.catalogue import SCHEDULES, make, named, stages
+from reference.pipeline.schedules.catalogue import SCHEDULES, canonical_name, make, stages
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -31,7 +31,7 @@ def test_chunks_can_be_chosen_where_there_is_a_choice():
 
 
 def test_names_may_be_spelt_in_any_way():
-    assert all(named(name.upper().replace(" ", "_")) == name for name in SCHEDULES)
+    assert all(canonical_name(name.upper().replace(" ", "_")) == name for name in SCHEDULES)
     assert make("interleaved-1f1b", 2, 4) == make("interleaved 1F1B", 2, 4)
 
 

@@ -58,7 +58,7 @@ def test_bubble_and_memory(n, more, F, I, W, overlap):  # noqa: E741
 @pytest.mark.parametrize("p, m", [(1, 2), (2, 4), (4, 8), (4, 13), (8, 32)])
 def test_v_is_torch(p, m):
     ours, theirs = dual_pipe_v(p, m), torch_schedule(ScheduleDualPipeV, p, m)
-    assert ours.orders == theirs.orders and ours.together == theirs.together
+    assert ours.orders == theirs.orders and ours.overlapped == theirs.overlapped
 
 
 @pytest.mark.parametrize("p, m", [(3, 8), (4, 9)])

@@ -10,7 +10,7 @@ from reference.pipeline.analysis.validate import validate
 from reference.pipeline.schedule import Action, flushed
 from reference.pipeline.schedules import search
 from reference.pipeline.schedules.plain import one_f_one_b
-from reference.pipeline.schedules.search import find, least_span, longest_span, makespan
+from reference.pipeline.schedules.search import find_schedule, least_span, longest_span, makespan
 from reference.pipeline.schedules.zero_bubble import v_half, v_min, zb_h1, zb_h2, zb_v
 from reference.pipeline.simulate import Costs, activations, simulate
 
@@ -56,7 +56,7 @@ def best_of_all(p, m, costs, memory):
     ],
 )
 def test_beside_the_best_of_all_orders(p, m, costs, memory):
-    best, ours = best_of_all(p, m, costs, memory), simulate(find(p, m, costs, memory), costs).makespan
+    best, ours = best_of_all(p, m, costs, memory), simulate(find_schedule(p, m, costs, memory), costs).makespan
     print(f"p = {p}, m = {m}: best {best:g}, found {ours:g}, gap {ours / best - 1:.1%}")
     assert best <= ours <= 1.02 * best  # the fourth: 1.5 %, the worst of 60 drawn at random; 59 had none
 
@@ -67,7 +67,7 @@ def test_beside_the_best_of_all_orders(p, m, costs, memory):
 def test_valid_within_memory_and_never_worse(placement, least, named, p, m, costs, more):
     F, I, W = costs  # noqa: E741
     costs = Costs(F, I, W, B=I + W - 0.5, send=1)  # the whole backward pass is less work than its two parts
-    schedule = find(p, m, costs, least + more, placement)
+    schedule = find_schedule(p, m, costs, least + more, placement)
     validate(schedule)
     assert max(activations(schedule)) <= least + more
     for other in (make(p, m) for make in named):
@@ -86,7 +86,7 @@ def test_h1_and_h2_are_the_best_for_their_memory(p, more, costs):
 
 def test_every_activation_saves_the_seconds_of_one_w():
     p, m, costs = 4, 14, Costs(4, 4, 2)
-    spans = [longest_span(simulate(find(p, m, costs, n, measure=longest_span), costs)) for n in (4, 6, 8)]
+    spans = [longest_span(simulate(find_schedule(p, m, costs, n, measure=longest_span), costs)) for n in (4, 6, 8)]
     assert spans == [least_span(p, m, costs, n) for n in (4, 6, 8)] == [140 + 18, 140 + 14, 140 + 10]
 
 
@@ -121,7 +121,7 @@ def test_found_as_published():
     p, m = 8, 24
     F, I, W, send, *_, published = PUBLISHED["6.2B", m]  # noqa: E741
     costs, kept = Costs(F, I, W, send=send), KEPT["6.2B"]
-    found = find(p, m, costs, 2 * p, kept=kept, measure=longest_span)
+    found = find_schedule(p, m, costs, 2 * p, kept=kept, measure=longest_span)
     print(f"found {rate(found, costs, m):.4f}, published {published}")
     assert max(activations(found, kept)) <= 2 * p
     assert rate(found, costs, m) <= published
@@ -136,17 +136,17 @@ def test_only_orders_that_cannot_be_are_passed_over(monkeypatch):
 
     monkeypatch.setattr(search, "in_gaps", mistaken)
     with pytest.raises(ValueError, match="too many values"):
-        find(2, 4)
+        find_schedule(2, 4)
 
 
 def test_errors():
     with pytest.raises(ValueError, match="memory = 1: one micro-batch alone leaves 2 on a rank"):
-        find(4, 8, memory=1, placement="V")
+        find_schedule(4, 8, memory=1, placement="V")
     with pytest.raises(ValueError, match="memory = nan"):
-        find(4, 8, memory=float("nan"))
+        find_schedule(4, 8, memory=float("nan"))
     with pytest.raises(ValueError, match="kept = 2: W needs"):
-        find(4, 8, kept=2)
+        find_schedule(4, 8, kept=2)
     with pytest.raises(ValueError, match="placement must be one of line, V, not 'loop'"):
-        find(4, 8, placement="loop")
+        find_schedule(4, 8, placement="loop")
     with pytest.raises(ValueError, match="at least 1, got 0"):
-        find(0, 8)
+        find_schedule(0, 8)

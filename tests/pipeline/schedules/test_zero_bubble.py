@@ -9,7 +9,7 @@ from reference.pipeline.analysis.draw import gantt, picture
 from reference.pipeline.analysis.validate import validate
 from reference.pipeline.schedule import Action
 from reference.pipeline.schedules.plain import one_f_one_b
-from reference.pipeline.schedules.weight_gradients import Circle, NoRoom, in_gaps
+from reference.pipeline.schedules.weight_gradients import Cycle, NoRoom, in_gaps
 from reference.pipeline.schedules.zero_bubble import v_half, v_min, zb_h1, zb_h2, zb_v
 from reference.pipeline.simulate import UNIT, Costs, activations, simulate
 from tests.pipeline.torch_orders import torch_schedule
@@ -138,7 +138,7 @@ def test_memory_that_does_not_suffice():
 
 def test_orders_that_wait_for_each_other():
     orders = [[("F", 0), ("I", 0)] * 2, [("F", 1), ("F", 1), ("I", 1), ("I", 1)]]
-    with pytest.raises(Circle, match=r"name: .* rank 0 with 0I0 for 1I0, rank 1 with 1F1 for 0F1"):
+    with pytest.raises(Cycle, match=r"name: .* rank 0 with 0I0 for 1I0, rank 1 with 1F1 for 0F1"):
         in_gaps("name", orders, 2, limit=9)
 
 

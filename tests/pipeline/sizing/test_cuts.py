@@ -2,11 +2,11 @@
 
 import pytest
 
-from reference.pipeline.sizing.cuts import Cut, Layer, Worker, crew, parts
-from reference.pipeline.sizing.partition import additive, costs, equal_counts, partition, stage_seconds
+from reference.pipeline.sizing.cuts import Cut, LayerProfile, Worker, crew, parts
+from reference.pipeline.sizing.partition import additive, cut_costs, equal_counts, partition, stage_seconds
 
 NAN = float("nan")
-SIX = [Layer(1.0, 2.0)] * 6
+SIX = [LayerProfile(1.0, 2.0)] * 6
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,11 @@ SIX = [Layer(1.0, 2.0)] * 6
         (lambda: equal_counts(6, 0), "stages must be a whole number of at least 1, got 0"),
         (lambda: partition(SIX, [Worker(), Worker(0.0)]), r"worker 1: .* must have a finite speed above 0"),
         (lambda: partition(SIX, [Worker(memory=NAN)]), "a memory of at least 0 bytes"),
-        (lambda: partition([*SIX, Layer(NAN, 1.0)], 2), "layer 6: forward = nan must be finite and at least 0"),
-        (lambda: additive([Layer(1.0, -2.0)], 1), "layer 0: backward = -2.0 must be finite and at least 0"),
+        (lambda: partition([*SIX, LayerProfile(NAN, 1.0)], 2), "layer 6: forward = nan must be finite and at least 0"),
+        (lambda: additive([LayerProfile(1.0, -2.0)], 1), "layer 0: backward = -2.0 must be finite and at least 0"),
         (lambda: partition(SIX, 2, live=[1, NAN]), "live: nan micro-batches on stage 1"),
         (lambda: stage_seconds(SIX, (2, 4)), r"ends = \(2, 4\) must end with 6, the number of layers"),
-        (lambda: costs(SIX, (2, 2, 6)), r"ends = \(2, 2, 6\) must rise"),
+        (lambda: cut_costs(SIX, (2, 2, 6)), r"ends = \(2, 2, 6\) must rise"),
         (lambda: stage_seconds(SIX, (2, 6), [Worker()] * 3), r"2 stages, ends = \(2, 6\), and 3 workers"),
     ],
 )

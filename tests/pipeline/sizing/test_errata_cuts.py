@@ -15,7 +15,16 @@ from reference.pipeline.runtime.executor import Pipeline
 from reference.pipeline.schedules.plain import gpipe, one_f_one_b
 from reference.pipeline.simulate import simulate
 from reference.pipeline.sizing.micro_batches import affine, choose, table
-from reference.pipeline.sizing.partition import Layer, Worker, additive, costs, equal_counts, least, partition, price
+from reference.pipeline.sizing.partition import (
+    LayerProfile,
+    Worker,
+    additive,
+    cut_costs,
+    equal_counts,
+    least,
+    partition,
+    price,
+)
 from reference.pipeline.stages import cut
 from reference.worlds import launch, networks
 
@@ -84,7 +93,7 @@ def test_e0_12c_boundaries_are_sent_whether_or_not_one_recomputes():
 
 def test_e0_13c_the_sum_over_stages_is_the_same_for_every_cut():
     """Ten layers of 36 seconds: 84 ways to make four stages, all with the sum 36; the slowest stage takes 9 to 29."""
-    layers = [Layer(s, 2.0 * s) for s in (4, 3, 2, 9, 1, 8, 2, 2, 3, 2)]
+    layers = [LayerProfile(s, 2.0 * s) for s in (4, 3, 2, 9, 1, 8, 2, 2, 3, 2)]
     cost = price(layers, [Worker()] * 4)
     stages = [
         [cost(r, k, i) / 3 for r, (k, i) in enumerate(pairwise((0, *ends)))]
@@ -94,12 +103,12 @@ def test_e0_13c_the_sum_over_stages_is_the_same_for_every_cut():
     assert (min(map(max, stages)), max(map(max, stages))) == (9, 29)
     assert additive(layers, 4).seconds == 3 * 36 and partition(layers, 4).ends == (3, 4, 6, 10)
     found = [additive(layers, 4).ends, equal_counts(10, 4), partition(layers, 4).ends]
-    steps = [simulate(gpipe(4, 8), costs(layers, ends)).makespan / 3 for ends in found]
+    steps = [simulate(gpipe(4, 8), cut_costs(layers, ends)).makespan / 3 for ends in found]
     assert steps == [36 + 7 * 27, 36 + 7 * 18, 36 + 7 * 9]  # the first of all cuts that are equally good for the sum
 
 
 def test_e0_13c_on_unequal_workers_the_sum_gives_the_fastest_one_everything():
-    layers, workers = [Layer(1.0, 2.0)] * 12, [Worker(1.0), Worker(1.1), Worker(1.0)]
+    layers, workers = [LayerProfile(1.0, 2.0)] * 12, [Worker(1.0), Worker(1.1), Worker(1.0)]
     assert additive(layers, workers).sizes == [1, 10, 1] and partition(layers, workers).sizes == [4, 4, 4]
 
 
@@ -142,7 +151,7 @@ def test_e0_34_the_programme_asks_for_fewer_than_n_squared_p_prices():
     least(40, 6, lambda r, k, i: asked.append(r) or float(i - k), max)
     assert 40**2 * 6 / 8 < len(asked) < 40**2 * 6 / 2
     one_way, other_way = ([Worker(speed) for speed in speeds] for speeds in ((1.0, 2.0), (2.0, 1.0)))
-    layers = [Layer(s, 0.0) for s in (4.0, 4.0, 4.0, 1.0)]  # the state has to know which device it is
+    layers = [LayerProfile(s, 0.0) for s in (4.0, 4.0, 4.0, 1.0)]  # the state has to know which device it is
     assert partition(layers, one_way).seconds != partition(layers, other_way).seconds
 
 
@@ -156,8 +165,8 @@ def test_e0_38_four_times_p_keeps_the_bubble_below_a_fifth_and_a_third_of_idle_t
 
 def test_e2_27_a_pipeline_needs_at_least_as_many_layers_as_ranks():
     """Eight layers on four ranks are two each. Four layers on eight ranks cannot be cut."""
-    assert partition([Layer(1.0, 2.0)] * 8, 4).sizes == [2, 2, 2, 2]
+    assert partition([LayerProfile(1.0, 2.0)] * 8, 4).sizes == [2, 2, 2, 2]
     with pytest.raises(ValueError, match="8 stages need at least 8 layers, got 4"):
-        partition([Layer(1.0, 2.0)] * 4, 8)
+        partition([LayerProfile(1.0, 2.0)] * 4, 8)
     with pytest.raises(ValueError, match="would have no layer"):
         cut(MLP((4, 4, 4)), [1, 1, 2, 3])

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from reference.pipeline.schedules.plain import gpipe, one_f_one_b
 from reference.pipeline.simulate import activations, simulate
 from reference.pipeline.sizing.partition import (
-    Layer,
+    LayerProfile,
     Worker,
     additive,
-    costs,
+    cut_costs,
     equal_counts,
-    link,
     memory,
+    message_time,
     partition,
     price,
     stage_seconds,
 )
 
 whole = st.integers(0, 9).map(float)
-LAYERS = st.lists(st.builds(Layer, whole, whole, whole, whole, whole), min_size=1, max_size=8)
+LAYERS = st.lists(st.builds(LayerProfile, whole, whole, whole, whole, whole), min_size=1, max_size=8)
 WORKERS = st.lists(st.builds(Worker, st.sampled_from([0.5, 1.0, 2.0]), st.sampled_from([20.0, 60.0, inf])), min_size=1)
 
 
@@ -53,7 +53,7 @@ def parametric(seconds, p):
 
 def test_by_hand():
     """2 4 | 3 3 | 7 | 1 5: by equal numbers the slowest stage takes 8."""
-    layers = [Layer(s / 3, 2 * s / 3) for s in (2, 4, 3, 3, 7, 1, 5)]
+    layers = [LayerProfile(s / 3, 2 * s / 3) for s in (2, 4, 3, 3, 7, 1, 5)]
     cut = partition(layers, 4)
     assert cut.ends == (2, 4, 5, 7) and cut.sizes == [2, 2, 1, 2] and cut.seconds == pytest.approx(7)
     assert equal_counts(7, 4) == (2, 4, 6, 7)
@@ -61,7 +61,7 @@ def test_by_hand():
 
 
 @settings(max_examples=50)
-@given(LAYERS, WORKERS, st.booleans(), st.sampled_from([link(), link(1.0, 0.5)]), st.data())
+@given(LAYERS, WORKERS, st.booleans(), st.sampled_from([message_time(), message_time(1.0, 0.5)]), st.data())
 def test_as_good_as_the_best_of_all_cuts(layers, workers, overlap, send, data):
     workers = workers[: len(layers)]
     m, schedule = data.draw(st.integers(1, 5)), data.draw(st.sampled_from([gpipe, one_f_one_b]))
@@ -82,11 +82,11 @@ def test_as_good_as_the_best_of_all_cuts(layers, workers, overlap, send, data):
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=30), st.integers(1, 8))
 def test_equal_to_a_search_for_the_smallest_bound_that_can_be_met(seconds, p):
     p = min(p, len(seconds))
-    assert partition([Layer(s, 0.0) for s in seconds], p).seconds == parametric(seconds, p)
+    assert partition([LayerProfile(s, 0.0) for s in seconds], p).seconds == parametric(seconds, p)
 
 
 def test_what_does_not_fit_is_told_in_numbers():
-    layers = [Layer(1.0, 2.0, weights=10.0, kept=1.0)] * 6
+    layers = [LayerProfile(1.0, 2.0, weights=10.0, kept=1.0)] * 6
     live = activations(one_f_one_b(3, 8))
     assert partition(layers, [Worker(memory=26.0)] * 3, live=live).sizes == [2, 2, 2]
     with pytest.raises(ValueError, match=r"stage 0 takes layers 0 to 0, 13 of 24 bytes; .* layers 5 to 5 are left"):
@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_told_in_numbers():
 
 def test_memory_moves_layers_to_the_back_for_the_first_stages_keep_most():
     """1F1B, four stages: 4, 3, 2 and 1 micro-batches are alive. GPipe keeps all eight everywhere."""
-    layers = [Layer(1.0, 2.0, weights=4.0, kept=1.0)] * 16
+    layers = [LayerProfile(1.0, 2.0, weights=4.0, kept=1.0)] * 16
     cut = lambda schedule, memory: partition(layers, [Worker(memory=memory)] * 4, live=activations(schedule(4, 8)))  # noqa: E731
     assert cut(one_f_one_b, 32.0).sizes == [4, 4, 4, 4]
     assert cut(one_f_one_b, 28.0).sizes == [3, 4, 4, 5]
@@ -108,14 +108,14 @@ def test_memory_moves_layers_to_the_back_for_the_first_stages_keep_most():
 
 
 def test_a_stage_for_each_worker_as_it_is():
-    layers = [Layer(1.0, 2.0)] * 12
+    layers = [LayerProfile(1.0, 2.0)] * 12
     assert partition(layers, [Worker(2.0), Worker(1.0), Worker(1.0), Worker(2.0)]).sizes == [4, 2, 2, 4]
 
 
 def test_messages_are_hidden_or_not():
     """The middle cut is cheap to cross. Hidden, the messages of the even cut do not matter; in the open they do."""
-    layers = [Layer(1.0, 1.0, sent=n) for n in (4.0, 4.0, 1.0, 4.0, 4.0, 4.0)]
-    send = link(0.0, 1.0)
+    layers = [LayerProfile(1.0, 1.0, sent=n) for n in (4.0, 4.0, 1.0, 4.0, 4.0, 4.0)]
+    send = message_time(0.0, 1.0)
     assert partition(layers, 3).ends == (2, 4, 6)
     assert partition(layers, 2, send).ends == (3, 6) and partition(layers, 2, send).seconds == 6.0
     assert partition(layers, 2, send, overlap=False).seconds == 6.0 + 2 * 1.0
@@ -130,14 +130,14 @@ def test_the_slowest_stage_rules_the_step(seconds, p, m):
 
     The sum is the same for every cut, so the best cut has the shortest step. 1F1B takes as long or less.
     """
-    layers = [Layer(s, 2 * s) for s in seconds]
+    layers = [LayerProfile(s, 2 * s) for s in seconds]
     cut = partition(layers, min(p, len(layers)))
     step = 3 * sum(seconds) + (m - 1) * cut.seconds
-    takes = lambda schedule, ends: simulate(schedule(len(ends), m), costs(layers, ends)).makespan  # noqa: E731
+    takes = lambda schedule, ends: simulate(schedule(len(ends), m), cut_costs(layers, ends)).makespan  # noqa: E731
     assert takes(gpipe, cut.ends) == step <= min(takes(gpipe, ends) for ends in all_cuts(len(layers), len(cut.ends)))
     assert m * cut.seconds <= takes(one_f_one_b, cut.ends) <= step
 
 
 def test_the_sum_of_the_stages_is_not_what_a_pipeline_takes():
-    fastest = additive([Layer(1.0, 2.0)] * 8, [Worker(1.0), Worker(1.1), Worker(1.0)])
+    fastest = additive([LayerProfile(1.0, 2.0)] * 8, [Worker(1.0), Worker(1.1), Worker(1.0)])
     assert fastest.sizes == [1, 6, 1]

@@ -12,7 +12,7 @@ from reference.pipeline.runtime.executor import Pipeline
 from reference.pipeline.schedules.plain import one_f_one_b
 from reference.pipeline.simulate import simulate
 from reference.pipeline.sizing.micro_batches import choose
-from reference.pipeline.sizing.partition import costs, equal_counts, partition
+from reference.pipeline.sizing.partition import cut_costs, equal_counts, partition
 from reference.pipeline.sizing.profile import profile, stopwatch, transformer
 from reference.pipeline.stages import cut
 from reference.worlds import launch
@@ -84,7 +84,7 @@ def test_equal_numbers_of_layers_are_no_equal_stages():
     assert [round(layers[i].forward / block, 2) for i in (0, 1, 6, -1)] == [0.0, 1.0, 1.94, 8.0]
     found = {}
     for name, ends in (("equal", equal_counts(36, 4)), ("cost", partition(layers, 4).ends)):
-        times = simulate(one_f_one_b(4, 16), costs(layers, ends))
+        times = simulate(one_f_one_b(4, 16), cut_costs(layers, ends))
         found[name] = ends, round(times.makespan, 2), round(times.bubble, 3)
     assert found["equal"] == ((9, 18, 27, 36), 10.03, 0.379)
     assert found["cost"] == ((12, 22, 32, 36), 7.49, 0.169)  # equal stages: 3 / 19 = 0.158
@@ -126,7 +126,7 @@ def test_the_step_is_the_one_that_the_profile_promised():
     found = {}
     for ends in (equal_counts(8, 4), partition(layers, 4).ends):
         found[ends] = launch(program, 4, ends, network=uniform(0, 0)).results[0]
-        assert found[ends] == pytest.approx(simulate(schedule, costs(layers, ends)).makespan, rel=0.01)
+        assert found[ends] == pytest.approx(simulate(schedule, cut_costs(layers, ends)).makespan, rel=0.01)
     assert list(found) == [(2, 4, 6, 8), (3, 5, 7, 8)]
     assert list(found.values()) == pytest.approx([12.29e-3, 9.89e-3], rel=0.01)
 
@@ -139,4 +139,4 @@ def test_small_micro_batches_are_dear_where_each_operation_has_a_price():
     each = {b: sum(layer.forward + layer.backward for layer in layers) / b for b, layers in found.items()}
     assert each[1] / each[16] == pytest.approx(15, rel=0.1)
     ends = partition(found[4], 2).ends
-    assert choose(16, 2, lambda b: costs(found[b], ends))[:2] == (16, 1)
+    assert choose(16, 2, lambda b: cut_costs(found[b], ends))[:2] == (16, 1)

@@ -15,13 +15,23 @@ from reference.perf.meter import Meter
 from reference.perf.roofline import device
 from reference.pipeline.schedules.plain import gpipe, one_f_one_b
 from reference.pipeline.simulate import activations, simulate
-from reference.pipeline.sizing.partition import Layer, costs, partition
+from reference.pipeline.sizing.partition import LayerProfile, cut_costs, partition
 from reference.pipeline.sizing.profile import transformer
-from reference.pipeline.sizing.recompute import adaptive, break_even, cheapest, growth, layer_bytes, plans, recomputing
+from reference.pipeline.sizing.recompute import (
+    adaptive,
+    break_even,
+    cheapest,
+    layer_bytes,
+    plans,
+    recompute_factor,
+    recomputing,
+)
 
 RATE = device("H100 SXM", 0.5).flops
 whole = st.integers(0, 9).map(float)
-LAYERS = st.lists(st.builds(Layer, forward=whole, backward=whole, kept=whole, sent=whole), min_size=1, max_size=7)
+LAYERS = st.lists(
+    st.builds(LayerProfile, forward=whole, backward=whole, kept=whole, sent=whole), min_size=1, max_size=7
+)
 
 
 class Dropout(nn.Module):
@@ -76,20 +86,20 @@ def test_published_memory():
 
 @pytest.mark.parametrize("schedule", [gpipe, one_f_one_b])
 def test_recomputing_all_costs_a_third(schedule):
-    layers = [Layer(1.0, 2.0, kept=10.0, sent=1.0)] * 8
+    layers = [LayerProfile(1.0, 2.0, kept=10.0, sent=1.0)] * 8
     ends = partition(layers, 4).ends
     order = schedule(4, 12)
     live = activations(order)
     found = plans(layers, ends, live, memory=max(live) * 2 + 10)
     assert {len(plan.layers) for plan in found} == {2}
     everything = [plan._replace(seconds=2.0) for plan in found]
-    once, again = simulate(order, costs(layers, ends)), simulate(order, recomputing(layers, ends, everything))
-    assert again.makespan / once.makespan == pytest.approx(4 / 3) == growth(1.0, 2.0)
+    once, again = simulate(order, cut_costs(layers, ends)), simulate(order, recomputing(layers, ends, everything))
+    assert again.makespan / once.makespan == pytest.approx(4 / 3) == recompute_factor(1.0, 2.0)
 
 
 def test_growth_as_it_was_measured():
     """A layer of a model of 22 B: 7.7 ms and 11.9 ms, with recomputing 27.2 ms (Korthikanti et al. 2022, table 4)."""
-    assert growth(7.7, 11.9) == pytest.approx(27.2 / 19.6, rel=0.005)
+    assert recompute_factor(7.7, 11.9) == pytest.approx(27.2 / 19.6, rel=0.005)
 
 
 @settings(max_examples=60)
@@ -113,7 +123,7 @@ def test_the_cheapest_of_all_choices(layers, live, room):
 def test_scores_are_recomputed_first():
     """GPT-3's layer in two parts: 70 % of the bytes come back for 3 % of the FLOPs."""
     sbh, scores = layer_bytes(1, 2048, 12288, 96, scores=False), 5 * 96 * 2048**2
-    parts = [Layer(24 * 12288, 0.0, kept=sbh, sent=sbh / 17), Layer(4 * 2048, 0.0, kept=scores, sent=0.0)]
+    parts = [LayerProfile(24 * 12288, 0.0, kept=sbh, sent=sbh / 17), LayerProfile(4 * 2048, 0.0, kept=scores, sent=0.0)]
     assert cheapest(parts, live=8, room=8 * sbh + scores).layers == (1,)
     assert cheapest(parts, live=8, room=8 * sbh + scores - 1).layers == (0, 1)
 

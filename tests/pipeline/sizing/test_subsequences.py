@@ -11,7 +11,7 @@ from reference.pipeline.analysis.draw import picture
 from reference.pipeline.analysis.validate import validate
 from reference.pipeline.schedules.plain import gpipe, one_f_one_b
 from reference.pipeline.simulate import activations, simulate
-from reference.pipeline.sizing.partition import Layer, partition
+from reference.pipeline.sizing.partition import LayerProfile, partition
 from reference.pipeline.sizing.subsequences import (
     Work,
     best,
@@ -74,7 +74,7 @@ def test_parts_of_equal_seconds(s, n, linear, attention):
 def test_as_good_as_the_best_cut_of_all():
     """The min-max programme of partition.py over blocks of 16 tokens, and the quadratic's solution."""
     work = Work(1.0, 0.01)
-    blocks = [Layer(work.seconds(a, a + 16), 0.0) for a in range(0, 1024, 16)]
+    blocks = [LayerProfile(work.seconds(a, a + 16), 0.0) for a in range(0, 1024, 16)]
     found, solved = partition(blocks, 8), equal_seconds(1024, 8, work)
     assert max(seconds(solved, work)) <= found.seconds * 1.001
     assert all(abs(16 * block - token) <= 48 for block, token in zip(found.ends, solved))
