@@ -119,6 +119,12 @@ def said(code: str) -> set[str]:
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=plain).stdout.split())
 
 
+@functools.cache
+def runs(python: str) -> bool:
+    """Whether there is such a Python; of a version manager there may be a command that only says what to install."""
+    return shutil.which(python) is not None and subprocess.run([python, "-c", ""], capture_output=True).returncode == 0
+
+
 def lacking(machine: Machine) -> str:
     """Why this machine cannot play another one; empty if it can."""
     if machine.needs and machine.needs not in said(FEATURES):
@@ -128,7 +134,7 @@ def lacking(machine: Machine) -> str:
             return "only Linux lends cores"
         if machine.cores > (here := len(os.sched_getaffinity(0))):
             return f"{machine.cores} cores wanted, {here} here"
-    if machine.python and shutil.which(machine.python) is None:
+    if machine.python and not runs(machine.python):
         return f"no {machine.python} here"
     return ""
 
