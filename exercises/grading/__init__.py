@@ -13,6 +13,7 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     grade.py        one exercise from file to verdict
     checks.py       ready-made checks; each finding says what was seen and hints at the mistake
     values.py       those of what is returned: NaN, infinity, other shapes and types are findings
+    returns.py      the check of results of any kind, with those that known mistakes lead to
     sums.py         the check of a sum over ranks, which tells from a wrong one whose parts are in it
     copies.py       the check of results that are other ranks' data, which tells whose piece stands where
     choices.py      the checks of answers that choose statements or names

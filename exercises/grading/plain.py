@@ -12,6 +12,7 @@ import base64
 import math
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Rational, Real
@@ -91,11 +92,17 @@ def _shown(value: Any) -> str:
 
 def overlap(one: Any, other: Any) -> bool:
     """Whether two values are arrays over the same memory, or lists in which such arrays are."""
-    if isinstance(one, tuple | list):
-        return any(overlap(item, other) for item in one)
-    if isinstance(other, tuple | list):
-        return any(overlap(one, item) for item in other)
-    return isinstance(one, ndarray) and isinstance(other, ndarray) and bool(may_share_memory(one, other))
+    others = list(_arrays(other))
+    return any(may_share_memory(ours, theirs) for ours in _arrays(one) for theirs in others)
+
+
+def _arrays(value: Any) -> Iterator[ndarray]:
+    """The array that a value is, or those in a list."""
+    if isinstance(value, ndarray):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _arrays(item)
 
 
 def decode(value: Any) -> Any:

@@ -57,8 +57,8 @@ def told(chapter: str, name: str, exercise: Exercise, folder: Path) -> dict[str,
 def first_hint(exercise: Exercise, cases: list, mistake) -> str | None:
     """The hint for somebody who computes what `mistake` does, by the first check that finds something."""
     for case in cases:
-        (arguments,) = case.arguments
-        answer = Answer([mistake(*arguments)], list(case.arguments), [False])
+        results = [mistake(*arguments) for arguments in case.arguments]
+        answer = Answer(results, list(case.arguments), [False] * case.ranks)
         for check in exercise.checks:
             if finding := check(case, answer):
                 return finding.hint

@@ -3,6 +3,7 @@
 import math
 
 from exercises.grading import Case, Exercise, Finding
+from exercises.grading.returns import Returns
 from reference.pipeline.schedule import Action, needs
 from reference.pipeline.schedules.plain import alternating, gpipe, naive, one_f_one_b
 from reference.pipeline.simulate import Costs, simulate
@@ -110,35 +111,41 @@ BELOW_ZERO = (
 )
 
 
-def right_orders(case, answer):
-    """Every stage has 1F1B's order; if not, what the pipeline does with what it has."""
+def orders_of_stages(case, results):
+    """Every stage has an order with every pass in it, once."""
     p, m, _ = case.arguments[0]
-    wanted = [f"{kind}{i}" for kind in "FB" for i in range(m)]
-    for stage, got in enumerate(answer.results):
-        finding = no_order(got, f"stage {stage}", wanted)
+    for stage, got in enumerate(results):
+        finding = no_order(got, f"stage {stage}", [f"{kind}{i}" for kind in "FB" for i in range(m)])
         if finding is not None:
-            beyond = f"F{m}" in (words(got) or ()) and m < p
             if "F-1" in (words(got) or ()):
                 return finding._replace(hint=BELOW_ZERO)
-            hint = f"There are fewer micro-batches than stages. What is the most that stage {stage} can begin with?"
-            return finding._replace(hint=hint) if beyond else finding
-    orders = [words(got) for got in answer.results]
-    right = [turns(p, m, stage) for stage in range(p)]
-    if orders == right:
-        return None
-    stage = next(stage for stage in range(p) if orders[stage] != right[stage])
-    hints = (hint for other, hint in OTHER_ORDERS if orders == [other(p, m, stage) for stage in range(p)])
-    otherwise = (
-        "Three pieces: forward passes alone, then one forward and one backward in turn, then the backward passes that "
-        "are left; each in the order of the micro-batches. How many passes has each piece, on this stage?"
-    )
-    seen = f"stage {stage} of {p} does {shown(orders[stage])}\n{consequence(orders, right)}"
-    return Finding(seen, next(hints, otherwise))
+            if f"F{m}" in (words(got) or ()) and m < p:
+                few = f"There are fewer micro-batches than stages. What is the most that stage {stage} can begin with?"
+                return finding._replace(hint=few)
+            return finding
+    return None
+
+
+def what_a_stage_does(case, orders, right):
+    """The first stage that is wrong, and what the pipeline does with such orders."""
+    stage = next(stage for stage, order in enumerate(orders) if order != right[stage])
+    return f"stage {stage} of {case.ranks} does {shown(orders[stage])}\n{consequence(orders, right)}"
 
 
 stage_order = Exercise(
     cases=stages((3, 6), (4, 8), (2, 5), (4, 4), (5, 3), (4, 1), (1, 3)),
-    checks=[right_orders],
+    checks=[
+        Returns(
+            turns,
+            OTHER_ORDERS,
+            otherwise="Three pieces: forward passes alone, then one forward and one backward in turn, then the "
+            "backward passes that are left; each in the order of the micro-batches. How many passes has each piece, on "
+            "this stage?",
+            seen=what_a_stage_does,
+            form=orders_of_stages,
+            read=words,
+        )
+    ],
     hints=[
         "Draw three stages and four micro-batches. The last stage: F0 B0 F1 B1 F2 B2 F3 B3. When is the gradient of "
         "micro-batch 0 on the stage before, and what can that do until then?",
@@ -164,6 +171,7 @@ def orders_and_costs(rng):
         ("naive, 3 ranks, 3 micro-batches", [written(order) for order in naive(3, 3)], drawn(), 0.25),
         ("GPipe, micro-batches forward in reverse order", flipped(3, 4), drawn(), 0.5),
         ("1 rank, 3 micro-batches", some(1, 3), drawn(), 1.0),
+        ("GPipe, 3 ranks, 400 micro-batches", [written(order) for order in gpipe(3, 400)], drawn(), 0.25),
     ):
         yield Case(f"{label}, seconds = {seconds}, send = {send}", ((orders, seconds, send),))
 
@@ -312,6 +320,7 @@ def pipelines(rng):
         ("stages on any ranks", mixed(4, 9), 3, "B"),
         ("stages on any ranks, backward in two parts", mixed(3, 7), 2, "IW"),
         ("stages 0 and 1 on one rank", [0, 0], 2, "B"),
+        ("stages 0 to 23 on ranks 0, 1, 0, 1, ..., 30 micro-batches", [0, 1] * 12, 30, "B"),
     ):
         orders = breadth_first(home, m, parts)
         yield Case(label, tuple((orders, rank) for rank in range(len(orders))))

@@ -7,6 +7,7 @@ import numpy as np
 
 from exercises.grading import Case, Distributed, Exercise, Finding, checks, inputs
 from exercises.grading.exercise import ALPHA, BETA
+from exercises.grading.returns import Returns
 from reference.pipeline.schedules.plain import gpipe, naive, one_f_one_b
 from reference.pipeline.simulate import Costs, simulate
 
@@ -92,26 +93,26 @@ OTHER_ROUNDS = [
 ]
 
 
-def right_rounds(case, answer):
-    """The order, and what it leads to on three stages."""
-    ((m, fits),), (got,) = case.arguments, answer.results
+def whole_rounds(case, results):
+    """Every pass is there, once."""
+    ((m, fits),), (got,) = case.arguments, results
     finding = no_order(got, "it", [f"{kind}{i}" for kind in "FB" for i in range(m)])
-    if finding is not None:
-        missing = "never done" in finding.seen and m % fits and "F0" in words(got) and f"F{m - 1}" not in words(got)
-        hint = "What is left over when `fits` does not divide m is a round as well, a shorter one."
-        if words(got) and f"F{m}" in words(got):
-            hint = "The last round goes past the end: it has as many micro-batches as are left, and not more."
-            return finding._replace(hint=hint)
-        return finding._replace(hint=hint) if missing else finding
-    order, right = words(got), rounds(m, fits)
-    if order == right:
-        return None
-    hints = (hint for other, hint in told(OTHER_ROUNDS, m, fits) if other == order)
-    otherwise = (
-        "A round: forward passes in order, then the same micro-batches backward, last one first. Then the next round."
-    )
-    follows = consequence([order] * 3, [right] * 3, what="GPipe")
-    return Finding(f"it is {shown(order)}\n{follows.replace('the step', 'on 3 stages it')}", next(hints, otherwise))
+    there = set(words(got) or ())
+    if finding is not None and f"F{m}" in there:
+        return finding._replace(
+            hint="The last round goes past the end: it has as many micro-batches as are left, and not more."
+        )
+    if finding is not None and "never done" in finding.seen and m % fits and "F0" in there and f"F{m - 1}" not in there:
+        return finding._replace(
+            hint="What is left over when `fits` does not divide m is a round as well, a shorter one."
+        )
+    return finding
+
+
+def on_three_stages(case, orders, right):
+    """The order, and what it leads to."""
+    follows = consequence(orders * 3, right * 3, what="GPipe").replace("the step", "on 3 stages it")
+    return f"it is {shown(orders[0])}\n{follows}"
 
 
 gpipe_order = Exercise(
@@ -127,7 +128,17 @@ gpipe_order = Exercise(
         lambda rng: (int(rng.integers(9, 15)), int(rng.integers(4, 7))),
         names="m fits",
     ),
-    checks=[right_rounds],
+    checks=[
+        Returns(
+            rounds,
+            OTHER_ROUNDS,
+            otherwise="A round: forward passes in order, then the same micro-batches backward, last one first. Then "
+            "the next round.",
+            seen=on_three_stages,
+            form=whole_rounds,
+            read=words,
+        )
+    ],
     endings={"ValueError": "range() wants a step of at least 1, and a list has no negative number of elements."},
     hints=[
         "First without a limit: which forward passes, then which backward passes? range(m) and reversed(range(m)).",
@@ -238,10 +249,10 @@ def in_a_row(p, v, rank):
     return [rank * v + c for c in range(v)]
 
 
-def right_loops(case, answer):
-    """Every rank has the interleaved order; if not, what the pipeline does with what it has."""
+def orders_of_ranks(case, results):
+    """Every rank has an order with every pass of its own stages in it, once."""
     p, m, v, _ = case.arguments[0]
-    for rank, got in enumerate(answer.results):
+    for rank, got in enumerate(results):
         wanted = looping(p, m, v, rank)
         there = words(got) or [""]
         if set(there) == set(looping(p, m, v, rank, stages=in_a_row(p, v, rank))) != set(wanted):
@@ -251,23 +262,19 @@ def right_loops(case, answer):
                 "round, and the bubble is short.",
             )
         finding = no_order(got, f"rank {rank}", wanted)
+        if finding is not None and (v - 1) * p + 2 * (p - 1 - rank) > m * v:
+            hint = "By the rule the warm-up is longer here than there are forward passes: it has m v at most."
+            return finding._replace(hint=hint)
         if finding is not None:
-            too_long = (v - 1) * p + 2 * (p - 1 - rank) > m * v
-            hint = "The warm-up would be longer than there are forward passes: it has m v at most."
-            return finding._replace(hint=hint) if too_long else finding
-    orders = [words(got) for got in answer.results]
-    right = [looping(p, m, v, rank) for rank in range(p)]
-    if orders == right:
-        return None
-    rank = next(rank for rank in range(p) if orders[rank] != right[rank])
-    hints = (hint for other, hint in OTHER_LOOPS if orders == [other(p, m, v, r) for r in range(p)])
-    otherwise = (
-        "First write the list of all forward passes of the rank, and that of all backward passes, each in its order. "
-        "Are these right? Then only the warm-up decides how they are mixed."
-    )
+            return finding
+    return None
+
+
+def what_a_rank_does(case, orders, right):
+    """The first rank that is wrong, and what the pipeline does with such orders."""
+    rank = next(rank for rank, order in enumerate(orders) if order != right[rank])
     follows = consequence(orders, right, "rank", "the interleaved schedule")
-    seen = f"rank {rank} of {p} does {shown(orders[rank])}\n{follows}"
-    return Finding(seen, next(hints, otherwise))
+    return f"rank {rank} of {case.ranks} does {shown(orders[rank])}\n{follows}"
 
 
 def loops(*sizes):
@@ -284,7 +291,17 @@ def loops(*sizes):
 
 interleaved_order = Exercise(
     cases=loops((3, 9, 2), (2, 2, 3), (4, 8, 3), (4, 4, 2), (3, 6, 1), (1, 3, 2)),
-    checks=[right_loops],
+    checks=[
+        Returns(
+            looping,
+            OTHER_LOOPS,
+            otherwise="First write the list of all forward passes of the rank, and that of all backward passes, each "
+            "in its order. Are these right? Then only the warm-up decides how they are mixed.",
+            seen=what_a_rank_does,
+            form=orders_of_ranks,
+            read=words,
+        )
+    ],
     hints=[
         "Two lists first: all forward passes of the rank, and all backward passes. Three nested loops each: groups, "
         "stages, micro-batches.",
