@@ -11,41 +11,56 @@ import sys
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
-from chapters import ROOT, chapter_of
+from chapters import ROOT, claimed_by
 
 BUDGET = {"notebook": 30.0, "graders": 10.0, "tests": 15.0}  # seconds
 SLOWEST = 5
 
 
-def kind_of(test: str) -> str:
-    """Return which of the three budgets a test is charged to."""
-    if "chapters" in test:
-        return "notebook"
-    return "graders" if "exercises" in test or "ch0" in test or "ch1" in test else "tests"
+class Case(NamedTuple):
+    """A test that was run: its id, its seconds, and the chapter (or the folder of tests/) that it is charged to."""
+
+    test: str
+    seconds: float
+    part: int | str
+
+    @property
+    def kind(self) -> str:
+        """Which of the three budgets it is charged to."""
+        if self.test.startswith("chapters"):
+            return "notebook"
+        return "graders" if self.test.startswith("tests.exercises") else "tests"
 
 
-def read(folder: Path) -> list[tuple[str, float]]:
-    """Return (test id, seconds) of every test in the junit files of a folder."""
-    cases = [case for file in sorted(folder.glob("*.xml")) for case in ET.parse(file).iter("testcase")]
-    return [(f"{case.get('classname')}.{case.get('name')}", float(case.get("time", 0))) for case in cases]
+def read(folder: Path) -> list[Case]:
+    """Return every test in the junit files of a folder."""
+    found = []
+    for case in (case for file in sorted(folder.glob("*.xml")) for case in ET.parse(file).iter("testcase")):
+        test = f"{case.get('classname')}.{case.get('name')}"
+        marked = case.find("properties/property[@name='chapter']")  # tests/exercises/conftest.py
+        part = claimed_by(test) if marked is None else int(marked.get("value", ""))
+        found.append(Case(test, float(case.get("time", 0)), part))
+    return found
 
 
-def report(cases: list[tuple[str, float]]) -> str:
+def report(cases: list[Case]) -> str:
     """Return the table: a line a chapter, with the time each part took and a mark where it is over its budget."""
     spent: dict = defaultdict(lambda: dict.fromkeys(BUDGET, 0.0))
-    for test, seconds in cases:
-        spent[chapter_of(test)][kind_of(test)] += seconds
+    for case in cases:
+        spent[case.part][case.kind] += case.seconds
     lines = ["", "Budget report (seconds; limits " + ", ".join(f"{k} {v:.0f}" for k, v in BUDGET.items()) + ")"]
-    for chapter in sorted(spent, key=lambda c: (c is None, c or 0)):
+    width = max((len(str(part)) for part in spent), default=0)
+    for part in sorted(spent, key=lambda part: (isinstance(part, str), part)):
         cells = []
         for kind, limit in BUDGET.items():
-            over = chapter is not None and spent[chapter][kind] > limit
-            cells.append(f"{kind} {spent[chapter][kind]:6.1f}{' OVER BUDGET' if over else ''}")
-        name = "the house " if chapter is None else f"chapter {chapter:02d}"
-        lines.append(f"  {name}   " + "   ".join(cells))
-    slow = sorted(cases, key=lambda case: -case[1])[:SLOWEST]
-    lines.append("  slowest: " + ", ".join(f"{test.split('.')[-2]}.{test.split('.')[-1]} {s:.1f}" for test, s in slow))
+            over = isinstance(part, int) and spent[part][kind] > limit
+            cells.append(f"{kind} {spent[part][kind]:6.1f}{' OVER BUDGET' if over else ''}")
+        name = part if isinstance(part, str) else f"chapter {part:02d}"
+        lines.append(f"  {name:{max(width, 10)}}   " + "   ".join(cells))
+    slow = sorted(cases, key=lambda case: -case.seconds)[:SLOWEST]
+    lines.append("  slowest: " + ", ".join(f"{case.test.removeprefix('tests.')} {case.seconds:.1f}" for case in slow))
     for notebook in sorted(ROOT.glob("chapters/*.ipynb")):
         if notebook.stat().st_size > 1_000_000:
             lines.append(f"  {notebook.name} is {notebook.stat().st_size / 1e6:.1f} MB: OVER BUDGET (1 MB)")

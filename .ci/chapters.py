@@ -1,39 +1,102 @@
-"""Which test belongs to which chapter: one table for `make test CH=9` and for the budget report."""
+"""What belongs to which chapter: one table for `make test CH=9`, for the budget report and for what must be complete.
+
+A chapter is there when there is a notebook chapters/NN_topic.ipynb. What no chapter claims has the name of its folder
+in tests/: `make test CH=worlds`.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# chapter: words that name its packages and programs in the path of a test (tests/ mirrors reference/)
-WORDS = {
-    1: ("collectives", "networks", "step_through", "ring_allreduce"),
-    2: ("data_parallel", "models", "test_train"),
-    3: ("compression", "asynchronous"),
-    4: ("precision",),
-    5: ("optim",),
-    6: ("tensor_parallel",),
-    7: ("sequence_parallel",),
-    8: ("expert_parallel",),
-    9: ("pipeline", "explorer"),
-    10: ("zero",),
-    11: ("mesh", "planner", "test_plan"),
-    12: ("memory",),
-    13: ("checkpoint",),
-    14: ("realtime",),
-    15: ("inference",),
-    16: ("graph",),
-    17: ("test_simulate",),
-    18: ("case_studies",),
+TESTS = {  # chapter: its packages and modules in tests/, which mirrors reference/
+    1: ("collectives", "pages/test_step_through.py", "test_ring_allreduce.py"),
+    2: ("data_parallel", "models", "test_train.py"),
+    3: ("asynchronous", "compression"),
+    9: ("pages/test_explorer.py", "pipeline"),
 }
 
 
-def notebooks(chapter: int | None = None) -> list[Path]:
+class Part(NamedTuple):
+    """What can be tested by itself: arguments of pytest for unit tests, for tests of graders, and for notebooks."""
+
+    name: str
+    unit: tuple[str, ...] = ()
+    graders: tuple[str, ...] = ()
+    notebooks: tuple[str, ...] = ()
+
+
+def notebooks(chapter: int | None = None, root: Path = ROOT) -> list[Path]:
     """Return the notebooks of one chapter, or of all."""
-    return sorted(ROOT.glob("chapters/*.ipynb" if chapter is None else f"chapters/{chapter:02d}_*.ipynb"))
+    return sorted(root.glob("chapters/*.ipynb" if chapter is None else f"chapters/{chapter:02d}_*.ipynb"))
+
+
+def numbers(root: Path = ROOT) -> list[int]:
+    """Return the numbers of the chapters that are there."""
+    found = (re.match(r"(\d\d)_", notebook.name) for notebook in notebooks(root=root))
+    return sorted({int(match[1]) for match in found if match})
+
+
+def names(root: Path = ROOT) -> dict[str, str]:
+    """Return the folders and modules of tests/ by the names that a person types: "worlds", "train"."""
+    folders = {path.parent.name: path.parent for path in sorted(root.glob("tests/*/__init__.py"))}
+    modules = {path.stem.removeprefix("test_"): path for path in sorted(root.glob("tests/test_*.py"))}
+    with_tests = {name: path for name, path in folders.items() if any(path.rglob("test_*.py"))}
+    return {name: path.relative_to(root).as_posix() for name, path in (modules | with_tests).items()}
+
+
+def everything(root: Path = ROOT) -> Part:
+    """Return all that there is."""
+    books = tuple(str(notebook) for notebook in notebooks(root=root))
+    return Part("everything", ("tests", "--ignore=tests/exercises"), ("tests/exercises",), books)
+
+
+def chapter(number: int, root: Path = ROOT) -> Part:
+    """Return what belongs to a chapter: tests by their paths, tests of graders by a mark, and its notebooks."""
+    has_exercises = any(root.glob(f"exercises/ch{number:02d}_*.py"))
+    graders = ("tests/exercises", "-m", f"chapter(number={number})") if has_exercises else ()
+    books = tuple(str(notebook) for notebook in notebooks(number, root))
+    return Part(f"chapter {number}", tuple(f"tests/{path}" for path in TESTS.get(number, ())), graders, books)
+
+
+def part(typed: str, root: Path = ROOT) -> Part:
+    """Return what a person means by "9", "09" or "worlds". Raises ValueError, with what there is, for anything else."""
+    there, named = numbers(root), names(root)
+    if typed.isdecimal() and int(typed) in there:
+        return chapter(int(typed), root)
+    if typed == "exercises":
+        return Part(typed, graders=(named[typed],))
+    if typed in named:
+        return Part(typed, (named[typed],))
+    what = f"there is no chapter {int(typed)} yet" if typed.isdecimal() else f"there is nothing called {typed!r}"
+    raise ValueError(
+        f"CH={typed}: {what}. There are the chapters {', '.join(map(str, there))} and, in tests/, {', '.join(named)}"
+    )
+
+
+def known(typed: str) -> Part:
+    """Return the part of that name; end the program with one clear line if there is none."""
+    try:
+        return part(typed)
+    except ValueError as error:
+        sys.exit(str(error))
+
+
+def claimed_by(test: str) -> int | str:
+    """Return the chapter that claims a test, such as "tests.collectives.test_ring.test_it"; else its folder's name."""
+    if found := re.match(r"chapters\W(\d\d)_", test):
+        return int(found[1])
+    path = test.split("[")[0].replace(".", "/")
+    for chapter, claims in TESTS.items():
+        if any(f"{path}/".startswith(f"tests/{claim.removesuffix('.py')}/") for claim in claims):
+            return chapter
+    parts = path.split("/")
+    return parts[1].removeprefix("test_") if parts[0] == "tests" else Path(parts[1]).stem
 
 
 def kernels() -> dict[str, str]:
@@ -42,19 +105,3 @@ def kernels() -> dict[str, str]:
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_config.py").write_text("get_config().InteractiveShell.system_raise_on_error = True\n")
     return {**os.environ, "IPYTHONDIR": str(profile.parent)}
-
-
-def keyword_expression(chapter: int) -> str:
-    """Return what `pytest -k` needs to select the tests and graders of a chapter."""
-    return " or ".join((f"ch{chapter:02d}", *WORDS[chapter]))
-
-
-def chapter_of(test: str) -> int | None:
-    """Return the chapter that a test id such as "tests.collectives.test_ring" counts for; None: the house's own."""
-    if found := re.search(r"ch(\d\d)|chapters\W(\d\d)_", test):
-        return int(found[1] or found[2])
-    parts = test.replace("/", ".").split(".")
-    for chapter, words in WORDS.items():
-        if any(part in (word, f"test_{word}") for part in parts for word in words):
-            return chapter
-    return None

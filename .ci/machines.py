@@ -29,7 +29,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from chapters import ROOT
+from chapters import ROOT, known
 
 CI = Path(__file__).resolve().parent
 FEATURES = "import numpy._core._multiarray_umath as m; f = m.__cpu_features__; print(*(k for k in f if f[k]))"
@@ -227,7 +227,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("machines", nargs="*", metavar="MACHINE", help="names (see --list), or NAME=VALUE")
     parser.add_argument("--only", choices=("unit", "graders", "notebooks"), help="one part of the tests")
-    parser.add_argument("--chapter", help="only what belongs to this chapter")
+    parser.add_argument("--chapter", type=known, help="only this chapter, or this folder or module of tests/")
     parser.add_argument("--each", action="store_true", help="each machine alone")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     asked = parser.parse_args()
@@ -237,7 +237,7 @@ def main() -> int:
         return 0
     machines = chosen(asked.machines) or (MACHINES if asked.each else all_at_once())
     arguments = ["--only", asked.only] if asked.only else ["--no-lint"]
-    arguments += [asked.chapter] if asked.chapter else []
+    arguments += [asked.chapter.name.removeprefix("chapter ")] if asked.chapter else []
     results = {}
     for name, machine in machines.items():
         print(f"\n######## {name}", flush=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from chapters import kernels, notebooks
+from chapters import everything, kernels, known
 from reference.perf.pace import pace
 
 VARIES = "nbval-ignore-output"
@@ -87,8 +87,8 @@ def execute(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    files = notebooks(int(sys.argv[1]) if len(sys.argv) > 1 else None)
-    if not files:
-        sys.exit("no such notebook")
-    for file in files:
-        execute(file)
+    wanted = known(sys.argv[1]) if len(sys.argv) > 1 else everything()
+    if not wanted.notebooks:
+        sys.exit(f"{wanted.name} has no notebook")
+    for file in wanted.notebooks:
+        execute(Path(file))

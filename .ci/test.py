@@ -2,8 +2,9 @@
 
     python .ci/test.py                      everything
     python .ci/test.py 9                    only the tests, graders and notebook of chapter 9
-    python .ci/test.py --only notebooks     only this part: lint, unit, graders or notebooks
-    python .ci/test.py --no-lint            everything but style and floors
+    python .ci/test.py worlds               only tests/worlds; every folder and module of tests/ has its name
+    python .ci/test.py --only notebooks     only this kind: lint, unit, graders or notebooks
+    python .ci/test.py --no-lint            everything but style, floors, types and rules
 
 Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
 status is 0 only if all parts passed. How fast the machine is now is measured once, at the start (reference/perf/
@@ -20,11 +21,11 @@ import time
 from pathlib import Path
 
 import budget
-from chapters import ROOT, WORDS, kernels, keyword_expression, notebooks
+from chapters import ROOT, Part, everything, kernels, known
 from reference.perf import pace
 
 REPORTS = ROOT / "build/reports"
-NOTHING_SELECTED = 5  # pytest's exit status
+TITLES = {"unit": "unit tests", "graders": "graders", "notebooks": "notebooks"}
 BIN = Path(sys.executable).parent
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 WORKERS = min(CORES, 4)  # real ranks need cores, too
@@ -34,10 +35,10 @@ TEST_SECONDS, CELL_SECONDS = 180, 120  # before a test, or a cell of a notebook,
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("chapter", nargs="?", type=chapter_number, help="only what belongs to this chapter")
+    p.add_argument("part", nargs="?", type=known, help="only this chapter, or this folder or module of tests/")
     which = p.add_mutually_exclusive_group()
-    which.add_argument("--only", choices=("lint", "unit", "graders", "notebooks"), help="one part")
-    which.add_argument("--no-lint", action="store_true", help="all but style and floors")
+    which.add_argument("--only", choices=("lint", "unit", "graders", "notebooks"), help="one kind")
+    which.add_argument("--no-lint", action="store_true", help="all but style, floors, types and rules")
     return p
 
 
@@ -45,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the parts that were asked for and return the exit status."""
     asked = parser().parse_args(argv)
     os.environ[pace.VARIABLE] = f"{pace.pace():.2f}"
-    groups = {"lint": {} if asked.chapter else lint_parts(), **test_parts(asked.chapter)}
+    groups = {"lint": {} if asked.part else lint_parts(), **test_parts(asked.part or everything())}
     left_out = {"lint"} if asked.no_lint else set()
     parts = {
         name: command
@@ -65,41 +66,32 @@ def main(argv: list[str] | None = None) -> int:
     return 0 if results and all(ok for ok, _ in results.values()) else 1
 
 
-def chapter_number(typed: str) -> int:
-    """Return the chapter that a person typed ("9", "09"); end with one clear line if there is none."""
-    if not typed.isdigit() or int(typed) not in WORDS:
-        sys.exit(f"CH={typed}: there are chapters 1 to {max(WORDS)}")
-    return int(typed)
-
-
 def lint_parts() -> dict[str, list]:
-    """Return the commands that check style, floors and the rules of the house."""
+    """Return the commands that check style, floors, types and the rules of the house."""
     return {
         "style (ruff check)": [BIN / "ruff", "check", "."],
         "format (ruff format --check)": [BIN / "ruff", "format", "--check", "."],
         "import floors (lint-imports)": [BIN / "lint-imports", "--no-logo"],
+        "types (mypy)": [BIN / "mypy"],
         "rules of the house (.ci/rules.py)": [sys.executable, ROOT / ".ci/rules.py"],
     }
 
 
-def test_parts(chapter: int | None) -> dict[str, dict[str, list]]:
-    """Return the commands that run unit tests, graders and notebooks, of one chapter or of all, by these groups."""
+def test_parts(wanted: Part) -> dict[str, dict[str, list]]:
+    """Return the commands that run what is wanted of unit tests, graders and notebooks, by these kinds."""
     pytest = [sys.executable, "-m", "pytest", "-n", WORKERS]
-    selection = ["-k", keyword_expression(chapter)] if chapter else []
-    limits = [f"--timeout={TEST_SECONDS * pace.pace():.0f}", *selection]
-
-    def tests(name: str, *paths: str) -> list:
-        return [*pytest, "--dist=loadgroup", *paths, *limits, f"--junitxml={REPORTS / name}.xml"]
-
-    cells = [f"--nbval-cell-timeout={CELL_SECONDS * pace.pace():.0f}", f"--junitxml={REPORTS / 'notebooks.xml'}"]
-    files = notebooks(chapter)
-    return {
-        "unit": {"unit tests": tests("unit", "tests", "--ignore=tests/exercises")},
+    tests = [*pytest, "--dist=loadgroup", f"--timeout={TEST_SECONDS * pace.pace():.0f}"]
+    cells = [*pytest, "--dist=loadfile", "--nbval", f"--nbval-cell-timeout={CELL_SECONDS * pace.pace():.0f}"]
+    commands = {
+        "unit": [*tests, *wanted.unit],
         # by themselves: they fork a child for each answer, which takes longer where all else has been imported
-        "graders": {"graders": tests("graders", "tests/exercises")},
-        "notebooks": {"notebooks": [*pytest, "--dist=loadfile", "--nbval", "--timeout=0", *cells, *files]}
-        if files
-        else {},
+        "graders": [*tests, *wanted.graders],
+        "notebooks": [*cells, "--timeout=0", *wanted.notebooks],
+    }
+    return {
+        kind: {f"{TITLES[kind]} of {wanted.name}": [*command, f"--junitxml={REPORTS / kind}.xml"]}
+        for kind, command in commands.items()
+        if getattr(wanted, kind)
     }
 
 
@@ -110,7 +102,7 @@ def run(name: str, command: list) -> tuple[bool, float]:
     env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
     start = time.monotonic()
     status = subprocess.run([str(word) for word in command], cwd=ROOT, env=env).returncode
-    return status in (0, NOTHING_SELECTED) if "pytest" in command else status == 0, time.monotonic() - start
+    return status == 0, time.monotonic() - start
 
 
 if __name__ == "__main__":

@@ -45,17 +45,17 @@ def _started_as() -> str | None:
     return f"python -m {spec.name}" if spec and spec.parent == "reference" else None
 
 
-if _started_as():
-    answer_interrupts(_started_as())  # before the imports that take a while
+if started := _started_as():
+    answer_interrupts(started)  # before the imports that take a while
 
 import psutil  # noqa: E402
 
 try:
     from . import mpi
 except (ImportError, RuntimeError) as error:  # as mpi4py says that there is no library, or not the one that it needs
-    if not _started_as():
+    if not started:
         raise
-    said = f"{_started_as()}: MPI cannot be loaded ({': '.join(str(error).splitlines())}); README.md says how to set up"
+    said = f"{started}: MPI cannot be loaded ({': '.join(str(error).splitlines())}); README.md says how to set up"
     sys.exit(said if _speaks() else 1)
 
 RANK_BYTES = 100 * 10**6  # that a rank takes with Python, NumPy and MPI; with torch three times as much
@@ -141,6 +141,7 @@ def parse(comm, parser: Parser, argv: list[str] | None) -> argparse.Namespace:
             print(parser.format_help(), end="", flush=True)
         raise SystemExit(0)
     agree(comm, error, vars(options) if options else None)
+    assert options is not None, "else there was an error, and all ranks have raised it"
     return options
 
 
@@ -186,7 +187,7 @@ def check_writable(comm, option: str, path: str | None) -> None:
     agree(comm, bad)
 
 
-def write(comm, option: str, path: str | None, function: Callable[[str], None]) -> bool:
+def write(comm, option: str, path: str | None, function: Callable[[str], object]) -> bool:
     """Let rank 0 write this file, when all else has been printed; whether it could, on every rank."""
     written = True
     if comm.rank == 0 and path is not None:
@@ -234,7 +235,7 @@ def main(run: Callable[[object, argparse.Namespace], int], parser: Parser, argv:
         sys.stdout.flush()
         return status
     except BadInput as bad:
-        if comm.rank == 0:
+        if comm is None or comm.rank == 0:
             print(f"{parser.prog}: {bad}", file=sys.stderr, flush=True)
         return 2
     except BrokenPipeError:  # whoever read what we print has seen enough

@@ -17,6 +17,7 @@ import atexit
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import mpi4py
 import numpy as np
@@ -40,8 +41,15 @@ LOCK_EXCLUSIVE, LOCK_SHARED = MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED
 pickle = MPI.pickle  # what turns an object into the message of a lower-case call
 TAG_LIMIT = 2**15 - 1  # the largest tag that every MPI must take (MPI 4.1, section 9.1.2: TAG_UB)
 OWN_TAGS = range(2**14, 2**15)  # those of our own collectives (fresh_tag); programs leave them alone
-Comm, Intracomm, Cartcomm = MPI.Comm, MPI.Intracomm, MPI.Cartcomm
-Request, Exception, Datatype, Op, buffer = MPI.Request, MPI.Exception, MPI.Datatype, MPI.Op, MPI.buffer
+# types, a line each: a type checker takes no others
+Comm = MPI.Comm
+Intracomm = MPI.Intracomm
+Cartcomm = MPI.Cartcomm
+Request = MPI.Request
+Exception = MPI.Exception
+Datatype = MPI.Datatype
+Op = MPI.Op
+buffer = MPI.buffer
 library_version = MPI.Get_library_version
 
 API = {
@@ -76,7 +84,7 @@ class Status(MPI.Status):
         return UNDEFINED if rest else whole
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # mpi4py's can be set, too
         """Number of bytes received."""
         return self.Get_count()
 
@@ -99,7 +107,7 @@ def waitall(requests: Sequence, statuses: list[Status] | None = None) -> None:
     if len(requests) == 1 and type(requests[0]) is MPI.Request:  # the quickest way, for small messages
         requests[0].Wait(statuses[0] if statuses else None)
         return
-    kinds = set(map(type, requests))
+    kinds: set[Any] = set(map(type, requests))
     if len(kinds) == 1:
         type(requests[0]).Waitall(requests, statuses)
         return
@@ -160,7 +168,7 @@ def win_allocate(comm, nbytes: int, disp_unit: int = 1):
     Collective. Displacements count in units of `disp_unit` bytes. All bytes are 0, which MPI alone does not promise.
     See API["windows"] for what it offers.
     """
-    if isinstance(comm, MPI.Comm):
+    if isinstance(comm, MPI.Intracomm):
         return zeroed(MPI.Win.Allocate(nbytes, disp_unit, comm=comm), comm)
     return comm.win_allocate(nbytes, disp_unit)
 
@@ -176,14 +184,15 @@ def win_allocate_shared(comm, nbytes: int, disp_unit: int = 1):
     Lock_all() ... Unlock_all(): caches and compilers may keep a value back. On the virtual cluster Sync() waits until
     no rank's clock is behind, so that the loads and stores that follow happen in the order of virtual time.
     """
-    if isinstance(comm, MPI.Comm):
+    if isinstance(comm, MPI.Intracomm):
         return zeroed(MPI.Win.Allocate_shared(nbytes, disp_unit, comm=comm), comm)
     return comm.win_allocate_shared(nbytes, disp_unit)
 
 
 def zeroed(window: MPI.Win, comm: MPI.Intracomm) -> MPI.Win:
     """The window, when every rank has set its memory to 0."""
-    np.frombuffer(window.tomemory(), np.uint8)[:] = 0
+    memory: Any = window.tomemory()
+    np.frombuffer(memory, np.uint8)[:] = 0
     MPI.Intracomm.Barrier(comm)  # and not a call that is counted
     return window
 
@@ -210,7 +219,8 @@ def kept(comm) -> dict:
         return comm.kept
     if not _key:
         _key.append(MPI.Comm.Create_keyval())
-    if (own := comm.Get_attr(_key[0])) is None:
+    own: Any = comm.Get_attr(_key[0])
+    if own is None:
         comm.Set_attr(_key[0], own := {})
     return own
 

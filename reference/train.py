@@ -27,6 +27,7 @@ import math
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -195,10 +196,10 @@ def make_optimizer(options: argparse.Namespace, weights) -> torch.optim.Optimize
 
 def step(replica: Replica, mine: Data, micro_batches: int) -> tuple[float, float]:
     """Gradients of one batch, synchronised with the last part; this rank's summed loss, and the count of all ranks."""
-    summed, seen = 0.0, None
+    summed, seen = 0.0, 0.0
     for k in range(micro_batches):
         total, count = loss_sum(replica.module, Data(*(share(tensor, k, micro_batches) for tensor in mine)))
-        seen = replica.backward(total, count, sync=k == micro_batches - 1)
+        seen = replica.backward(total, count, sync=k == micro_batches - 1) or 0.0
         summed += total.item()
     return summed, seen
 
@@ -234,7 +235,7 @@ def run(comm, options: argparse.Namespace) -> int:
     schedule, build = chosen(comm.size, options)
     cli.check_writable(comm, "--timeline", options.timeline)
     torch.set_num_threads(1)  # ranks share the cores
-    model, typical = build(options.seed + comm.rank), None
+    model, typical = build(options.seed + comm.rank), cast(Any, None)
     check_fits(comm, options, schedule, model)
     if comm.rank == 0 and not options.json:
         print(headline(comm, schedule, options, model), flush=True)

@@ -68,7 +68,7 @@ def _has_items(value: Any) -> bool:
     """Whether this is a list or tuple that is not simply an array of numbers: of arrays, of lists, or of a mixture."""
     if not isinstance(value, list | tuple) or not value:
         return False
-    types = set(map(type, value))
+    types: set[Any] = set(map(type, value))
     return not all(issubclass(one, int | float | complex | np.number | np.bool) for one in types) or (
         len({np.dtype(one) if issubclass(one, np.generic) else np.asarray(one(0)).dtype for one in types}) > 1
     )

@@ -38,7 +38,7 @@ class Contest(NamedTuple):
     bound             of staleness, in clocks           strength       of the compensation
     """
 
-    objective: object
+    objective: Any
     steps: int
     rate: float
     seconds: float
@@ -70,7 +70,7 @@ def _local(comm, s: Contest, watch: Watch, outer: Outer = AVERAGE, post: int = 0
     local_sgd.train_local_sgd(comm, s.objective, phases, s.rate, outer=outer, synchronous=post, watch=watch)
 
 
-METHODS: dict[str, Callable[[Any, Contest, Watch], None]] = {
+METHODS: dict[str, Callable[[Any, Contest, Watch], object]] = {
     "all-reduce": lambda comm, s, watch: _local(comm, s, watch, post=s.steps),
     "server, synchronous": lambda comm, s, watch: _served(comm, s, watch, SYNCHRONOUS, share=False),
     "server, asynchronous": lambda comm, s, watch: _served(comm, s, watch, ASYNCHRONOUS),

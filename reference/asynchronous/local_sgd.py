@@ -109,7 +109,8 @@ def train_local_sgd(
     v, u = torch.zeros_like(w), torch.zeros_like(w)
     for step in range(synchronous):
         g, count = objective.gradient(w, step, comm.rank, comm.size)
-        descend(w, v, *weighted_mean(comm, [g / max(count, 1)], count), rate, momentum)
+        (mean,) = weighted_mean(comm, [g / max(count, 1)], count)
+        descend(w, v, mean, rate, momentum)
         watch(w)
     first = synchronous
     for length in phases:
@@ -120,10 +121,10 @@ def train_local_sgd(
                 descend(w, v, g / count, rate, momentum)
             samples += count
         first += length
-        mean = weighted_mean(comm, [w, v] if buffers == "average" else [w], samples)
-        w = outer.step(theta, mean[0], u, rate)
+        means = weighted_mean(comm, [w, v] if buffers == "average" else [w], samples)
+        w = outer.step(theta, means[0], u, rate)
         if buffers == "average":
-            v = mean[1]
+            v = means[1]
         elif buffers == "reset":
             v.zero_()
         watch(w)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import pi, sin
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -35,7 +35,7 @@ class Correction(NamedTuple):
     then the server must keep what each worker has read.
     """
 
-    apply: Callable[[Tensor, int, Tensor | None], Tensor]
+    apply: Callable[[Tensor, int, Any], Tensor]
     remembers: bool = False
 
 

@@ -9,7 +9,8 @@ Price     Two copies, and the first waits for the last to be ready; what could h
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from .select import allreduce
 
 
 @collective
-def allreduce_together(comm, arrays: Sequence, op=mpi.SUM, **how) -> Iterator[list]:
+def allreduce_together(comm, arrays: Sequence, op=mpi.SUM, **how) -> Generator[list, None, Any]:
     """Combine each of the arrays over the ranks, in place, with one all-reduce, and return them.
 
     arrays: contiguous, of one type, the same shapes on all ranks. how: algorithm, machine, ... as for `allreduce`.

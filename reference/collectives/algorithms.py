@@ -10,16 +10,18 @@ All-reduce, which also chooses its algorithm, is in select.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from .. import mpi
 from . import binary_tree, bruck, chain, cost, direct, doubling, exchange, hierarchical, ring, tree
 from .rounds import Blocks, Posts, RoundsRequest, complete, plan, steps
+
+Known = TypeVar("Known")  # what a table of algorithms holds
 
 
 def _one(ranks: int, **options) -> int:
@@ -116,7 +118,7 @@ ALLTOALL = {
 BARRIER = {"dissemination": Algorithm(exchange.dissemination_barrier_rounds, _one, cost.dissemination_barrier)}
 
 
-def find(algorithms: dict[str, Algorithm], name: str) -> Algorithm:
+def find(algorithms: Mapping[str, Known], name: str) -> Known:
     """The algorithm of that name. Raises ValueError that lists the names there are."""
     try:
         return algorithms[name]
@@ -124,16 +126,27 @@ def find(algorithms: dict[str, Algorithm], name: str) -> Algorithm:
         raise ValueError(f"there is no algorithm {name!r} here; choose one of: {', '.join(algorithms)}") from None
 
 
-def collective(driver: Callable[..., Iterator[list]]) -> Callable:
-    """A function that carries out the collective; its `.start` begins it and returns a RoundsRequest."""
+class Collective(Protocol):
+    """A function that carries out a collective; `start` begins it, and `driver` is for one that is part of another."""
+
+    start: Callable[..., RoundsRequest]
+    driver: Callable[..., Generator[list, None, Any]]
+
+    def __call__(self, *arguments, **options) -> Any:
+        """What it returns when it is done."""
+
+
+def collective(driver: Callable[..., Generator[list, None, Any]]) -> Collective:
+    """The collective that is carried out as the driver says: the rounds that it yields, and what it returns."""
 
     @wraps(driver)
     def carry_out(*arguments, **options) -> Any:
         return complete(driver(*arguments, **options))
 
-    carry_out.start = lambda *arguments, **options: RoundsRequest(driver(*arguments, **options))
-    carry_out.driver = driver  # for a collective that is part of another
-    return carry_out
+    made = cast(Collective, carry_out)
+    made.start = lambda *arguments, **options: RoundsRequest(driver(*arguments, **options))
+    made.driver = driver
+    return made
 
 
 def flat(x):

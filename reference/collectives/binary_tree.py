@@ -55,11 +55,12 @@ def tree_parents(ranks: int, tree: int) -> list[int | None]:
     """Every rank's parent. Tree 1 is tree 0 mirrored, or shifted by one if P is odd: leaves become inner ranks."""
     place = [[r, ranks - 1 - r if ranks % 2 == 0 else (r - 1) % ranks][tree] for r in range(ranks)]
     rank_at = {p: r for r, p in enumerate(place)}
-    return [rank_at.get(parent(p, ranks)) for p in place]
+    above = (parent(p, ranks) for p in place)
+    return [None if p is None else rank_at[p] for p in above]
 
 
 @cache
-def paint(ranks: int, trees: int) -> tuple[tuple[Edges, Edges], int]:
+def paint(ranks: int, trees: int) -> tuple[tuple[Edges, ...], int]:
     """The edges of one or two trees by colour, and h, the rounds in which the first segment is everywhere."""
     edges = [
         (tree, child, up)

@@ -8,7 +8,7 @@ in it. So whatever a collective copies or adds can be read off afterwards, and t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from string import ascii_lowercase
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ def _all_reduce(comm, x):
 
 
 # name: what is carried out, which blocks count before, which after; rank 0 is the root
-COLLECTIVES = {
+COLLECTIVES: dict[str, tuple[Callable, Callable, Callable]] = {
     "broadcast": (broadcast, _at_root, _everywhere),
     "reduce": (reduce, _everywhere, _at_root),
     "scatter": (scatter, _at_root, _own),

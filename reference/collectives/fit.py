@@ -128,7 +128,8 @@ def fit(
         seconds, found = np.array([sample.seconds for sample in own]), (0.0, 0.0)
         for _ in range(REFINED):  # what the direct exchange hides of its additions depends on alpha and beta
             added = np.array([cost(*found, gamma).reduction for cost in costs])
-            found = tuple(relative_least_squares(parts, seconds, added))
+            alpha, beta = relative_least_squares(parts, seconds, added)
+            found = alpha, beta
         return found
 
     names = dict.fromkeys(sample.algorithm for sample in samples)
@@ -154,7 +155,8 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
         repeat = int(np.clip(SECONDS_A_SIZE * len(programs) / once, 3, 15))
         times = measure(comm, programs, repeat)
         samples += [Sample(name, x.nbytes, time.median) for name, time in zip(candidates, times, strict=True)]
-    gamma, found = _gamma(comm), None
+    gamma = _gamma(comm)
+    found: Fit | Exception | None = None
     if comm.rank == 0:
         try:
             found = fit(comm.size, samples, gamma, candidates, 4)

@@ -43,13 +43,13 @@ def placed(rounds: Callable[..., Iterator[Round]], order: Sequence[int]) -> Call
     not notice; after a reduce-scatter rank order[i] has block i.
     Raises ValueError if order is not a permutation, and when called for another number of ranks.
     """
-    order = permutation(order, len(order))
-    position = np.argsort(order)  # the inverse: which position a rank plays
+    ranks_of = permutation(order, len(order))
+    position = np.argsort(ranks_of)  # the inverse: which position a rank plays
 
     def placed_rounds(rank, ranks: int, **options) -> Iterator[Round]:
         if ranks != len(order):
             raise ValueError(f"an order of {len(order)} positions on {ranks} ranks: make one for {ranks}")
-        plays, player = (position, order) if isinstance(rank, np.ndarray) else (position.tolist(), order.tolist())
+        plays, player = (position, ranks_of) if isinstance(rank, np.ndarray) else (position.tolist(), ranks_of.tolist())
         return within(rounds(plays[rank], ranks, **options), lambda g: player[g % ranks])  # % for PROC_NULL
 
     return placed_rounds

@@ -97,6 +97,7 @@ class Blocks:
 
     def __init__(self, array, number: int | None = None, counts: Sequence[int] | None = None, displs=None):
         if counts is None:
+            assert number is not None, "say how many blocks, or how many elements each has"
             bounds = block_bounds(len(array), number).tolist()
             starts, stops = bounds[:-1], bounds[1:]
         else:
@@ -219,6 +220,7 @@ class RoundsRequest:
 
     def __init__(self, driver: Iterator[list]):
         self._driver, self.result = driver, None
+        self._requests: Any  # of the round that is under way; None at the end
         self._error: Exception | None = None  # what went wrong is told again whenever the request is used
         self._active = True  # until the program has learned that it is complete
         self._advance()

@@ -18,8 +18,9 @@ NaN       on one rank is NaN on all, as with a plain all-reduce, and stays in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from math import prod
+from typing import Any
 
 import torch
 
@@ -76,7 +77,7 @@ class PowerSGD:
 
 
 @collective
-def power_sgd(comm, gradients: list[torch.Tensor], state: PowerSGD, **how) -> Iterator[list]:
+def power_sgd(comm, gradients: list[torch.Tensor], state: PowerSGD, **how) -> Generator[list, None, Any]:
     """Sum the gradients over the ranks, approximately, in place, and return them; the same bits on all ranks.
 
     gradients: contiguous float32 tensors of state.shapes. how: algorithm, machine, ... of the all-reduces.

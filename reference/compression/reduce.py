@@ -21,7 +21,7 @@ Errors    A rank with a NaN cannot encode it. If it raised, the others would wai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import abc
 
 import torch
 from torch import Generator, Tensor
@@ -87,7 +87,7 @@ def allgather_sum(comm, sender: Sender, x: Tensor, generator: Generator | None =
     return x
 
 
-def _sizes(comm, mine: int, tag: int) -> Iterator[list]:
+def _sizes(comm, mine: int, tag: int) -> abc.Generator[list, None, list[int]]:
     """How many bytes each rank has to say, if that depends on what it has: 8 bytes a rank, in few rounds."""
     sizes = torch.zeros(comm.size, dtype=torch.int64)
     sizes[comm.rank] = mine

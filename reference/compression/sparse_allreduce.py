@@ -145,7 +145,7 @@ VOLUME: dict[str, Callable[[int, int, float], float]] = {
     "direct": _direct,
     "recursive doubling": _doubling,
     "allgather of pairs": lambda P, d, k: (P - 1) * message(d, k, 1),
-    "gTop-k": lambda P, d, k: 2 * (P - 1) / P * sparse_bytes(k, d),  # on average: few bytes, 2 log2 P rounds
+    "gTop-k": lambda P, d, k: 2 * (P - 1) / P * sparse_bytes(int(k), d),  # on average: few bytes, 2 log2 P rounds
     "dense ring": lambda P, d, k: 2 * (P - 1) / P * VALUE * d,
 }
 

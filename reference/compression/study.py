@@ -173,7 +173,8 @@ def descend(
             run.steps.append(step)
             run.losses.append(float("inf") if diverged else objective.loss(w))
             run.nbytes.append(sent)
-            run.errors.append(float(senders[0].error.norm()) if feedback else 0.0)
+            first = senders[0]
+            run.errors.append(float(first.error.norm()) if isinstance(first, ErrorFeedback) else 0.0)
         if diverged:
             break
     return run

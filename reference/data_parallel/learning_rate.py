@@ -47,12 +47,12 @@ def scaled_adam(base: Adam, k: float) -> Adam:
 
     Raises ValueError if a beta would be 0 or less: the average would reach back less than one step.
     """
-    betas = tuple(1 - k * (1 - beta) for beta in base.betas)
-    if min(betas) <= 0:
+    first, second = (1 - k * (1 - beta) for beta in base.betas)
+    if min(first, second) <= 0:
         raise ValueError(
-            f"{k:g} times the batch asks for betas of {betas}, and they must be above 0: use a smaller batch"
+            f"{k:g} times the batch asks for betas of {first, second}, and they must be above 0: use a smaller batch"
         )
-    return Adam(square_root(base.lr, k), betas, base.eps / k**0.5)
+    return Adam(square_root(base.lr, k), (first, second), base.eps / k**0.5)
 
 
 def warm_up(lr: float, k: float, step: int, steps: int) -> float:

@@ -22,7 +22,7 @@ Left out  Whatever needs all gradients before the first step, such as clipping b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -54,9 +54,10 @@ def order_of_pieces(
     messages = gradient_messages(*zip(*((layer.nbytes, layer.backward, layer.forward) for layer in layers)))
     sent, pieces = [0] * len(layers), []
     for span in serve(messages, alpha, beta, order, chunk):
-        first, end = sent[span.name], min(sent[span.name] + chunk, layers[span.name].nbytes)
-        pieces.append(GradientSlice(span.name, int(first), int(end)))
-        sent[span.name] = end
+        layer: Any = span.name  # its number, by which gradient_messages() calls the message
+        first, end = sent[layer], min(sent[layer] + chunk, layers[layer].nbytes)
+        pieces.append(GradientSlice(layer, int(first), int(end)))
+        sent[layer] = end
     return pieces
 
 
@@ -129,7 +130,8 @@ class Prioritised(Replica):
     def _finish(self) -> None:
         """The backward pass is over: go on, and let what is under way arrive during the next forward pass."""
         self._add_unused()
-        self._complete, self._arrived, self._samples = True, 0, None
+        self._complete, self._arrived = True, 0
+        self._samples: float | None = None  # of all ranks, once it is known
         self._waiting = set(range(len(self.buckets)))
         self._advance()
 

@@ -95,8 +95,9 @@ class Replica:
         self._fill_in(None if isinstance(order, str) else order)
         self._next_order: list[int] | None = None
         self._learning = order == "ready"
+        self.samples: float = 0  # that the gradients are of, on this rank
         self.ready_order: list[int] = []  # of the last backward pass that synchronised, on this rank
-        self.samples, self._complete, self._synchronising = 0, True, False
+        self._complete, self._synchronising = True, False
         self._hooks = [
             parameter.register_post_accumulate_grad_hook(lambda _, number=number: self._ready(number))
             for number, parameter in enumerate(self.parameters)

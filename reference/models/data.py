@@ -36,7 +36,7 @@ class Data(NamedTuple):
 @lru_cache
 def _digits() -> Data:
     found = find_spec("sklearn")  # not imported, which would take a second on every rank
-    if found is None:
+    if found is None or found.origin is None:
         raise ModuleNotFoundError("the digits come with scikit-learn, which is missing: pip install scikit-learn")
     file = Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz"
     try:
@@ -45,8 +45,8 @@ def _digits() -> Data:
         raise ValueError(f"{file} is damaged ({error}): install scikit-learn again") from None
     if rows.shape != (1797, 65):
         raise ValueError(f"{file} has {rows.shape} numbers, and not (1797, 65): install scikit-learn again")
-    rows = torch.from_numpy(rows)[torch.randperm(len(rows), generator=generator(0))]
-    return Data(rows[:, :-1] / 16, rows[:, -1].long())
+    mixed = torch.from_numpy(rows)[torch.randperm(len(rows), generator=generator(0))]
+    return Data(mixed[:, :-1] / 16, mixed[:, -1].long())
 
 
 def digits(train: bool = True) -> Data:

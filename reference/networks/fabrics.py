@@ -120,7 +120,8 @@ def fat_tree(k: int) -> Fabric:
     """
     if k < 2 or k % 2:
         raise ValueError(f"a switch of a fat tree needs k/2 ports up and k/2 down, got k = {k}")
-    h, cables = k // 2, []
+    h = k // 2
+    cables: list[tuple[Hashable, Hashable, int]] = []
     for pod, i, j in np.ndindex(k, h, h):
         cables.append(((pod * h + i) * h + j, ("edge", pod, i), 1))
         cables.append((("edge", pod, i), ("aggregation", pod, j), 1))
@@ -196,7 +197,7 @@ def _cut(cables: np.ndarray, P: int, side: list[int]) -> int:
 
     others = np.delete(np.arange(P), side)
     if len(cables) == P:
-        return int(cables[np.ix_(side, others)].sum())
+        return int(cables[np.ix_(np.array(side, int), others)].sum())
     flow = np.pad(cables, (0, 2))  # two more nodes: one that all comes from, one that all goes to
     flow[-2, side] = flow[others, -1] = cables.sum()
     return int(maximum_flow(csr_array(flow), len(flow) - 2, len(flow) - 1).flow_value)

@@ -165,7 +165,7 @@ def _dijkstra(bandwidth: Links, a: Node, b: Node, start: float, extend: Callable
     """The way from a to b with the least label; extend(label, u, v) is that of a way with the link u, v added to it."""
     _check(bandwidth, a, b)
     came, order = {}, count()  # the order of arrival decides between equal labels, nodes need not be comparable
-    ahead = [(start, next(order), a, None)]
+    ahead: list[tuple[float, int, Node, Node | None]] = [(start, next(order), a, None)]
     while ahead and b not in came:
         label, _, u, before = heappop(ahead)
         if u not in came:

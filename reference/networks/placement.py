@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def distances(network: Network, slots: int | Sequence[int], nbytes: float = inf)
     return alpha / nbytes + beta
 
 
-def cost(order: Sequence[int], w, d) -> float:
+def cost(order: Sequence[int] | np.ndarray, w, d) -> float:
     """sum_ij w[i, j] d[order[i], order[j]] (Koopmans & Beckmann 1957): seconds, if w is in bytes and d in s/byte.
 
     order [P]: the rank that plays each position. w [P, P]: traffic between positions. d [P, P]: distance between ranks.
@@ -170,7 +171,7 @@ def at_least_one(P: int) -> None:
         raise ValueError(f"a placement needs at least 1 position, got {P}")
 
 
-def _slots(network: Network, slots: int | Sequence[int]) -> np.ndarray:
+def _slots(network: Network, slots: Any) -> np.ndarray:
     slots = np.arange(slots) if np.ndim(slots) == 0 else np.asarray(slots)
     at_least_one(len(slots))
     if slots.ndim != 1 or slots.dtype.kind not in "iu" or slots.min() < 0 or len(set(slots.tolist())) < len(slots):
@@ -202,7 +203,7 @@ def _matrices(w, d) -> tuple[np.ndarray, np.ndarray]:
     return w, d
 
 
-def permutation(order: Sequence[int], P: int) -> np.ndarray:
+def permutation(order: Sequence[int] | np.ndarray, P: int) -> np.ndarray:
     """`order` as an array [P]. Raises ValueError unless it names each of P ranks once."""
     at_least_one(P)
     order = np.asarray(order)

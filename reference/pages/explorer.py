@@ -56,7 +56,8 @@ class PassSeconds(NamedTuple):
         """What each stage costs: a rank's share is cut into as many as the model has stages for each rank."""
         share = schedule.ranks / schedule.stages
         sizes = [share] * (schedule.stages - 1) + [share + self.last]
-        return Costs(*([size * seconds for size in sizes] for seconds in (self.F, self.I, self.W)), send=send)
+        F, I, W = ([size * seconds for size in sizes] for seconds in (self.F, self.I, self.W))  # noqa: E741
+        return Costs(F, I, W, send=send)
 
     def whole(self, send: float) -> Costs:
         """What a rank's whole share costs, as closed forms take it. Raises Outside if stages differ."""

@@ -83,7 +83,9 @@ def record(comm, algorithm: str = "ring", count: int = 4096, **options) -> Recor
         look()  # what came before has been combined, what comes next has been posted
         mpi.waitall(requests)
     look()
-    came = [each for post in posts for each in [(source, add) for source, _, _, add in post.receives] or [None]]
+    came: list[tuple[int, bool] | None] = []
+    for post in posts:
+        came += [(source, add) for source, _, _, add in post.receives] or [None]
     sent = [(int(to), int(lo), int(hi)) for to, (lo, hi), *_ in rounds if to != mpi.PROC_NULL]
     return Record(seconds, held, came, sent, x.nbytes)
 
@@ -226,8 +228,8 @@ def _messages(run: Any) -> Iterator[Transfer]:
         ends = zip(transfers, sent[source, to], taken[source, to], strict=True)
         for event, (lo, hi), (combine, done) in ends:
             look = bisect_right(own.seconds, event.start + ROUNDING * run.seconds) - 1  # the last before it left
-            counts = [own.held[look][block % len(own.held[look])].bit_count() for block in range(lo, hi)]
-            counts = min(counts), max(counts)
+            ranks = [own.held[look][block % len(own.held[look])].bit_count() for block in range(lo, hi)]
+            counts = min(ranks), max(ranks)
             yield Transfer(source, to, event.start, event.end, event.nbytes, lo, hi, counts, combine, done)
 
 

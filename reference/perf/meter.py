@@ -170,7 +170,7 @@ class Meter:
             self.memory.hold(parameter.grad, "gradients")
 
     def _hold_state(self) -> None:
-        for state in self.optimizer.state.values():
+        for state in self.optimizer.state.values() if self.optimizer else ():
             self.hold("optimizer", *tensors(state.values()))
 
     def _step_begins(self, *_: Any) -> None:

@@ -48,6 +48,7 @@ def device(name: str, efficiency: float = 1.0, overhead: float = 0.0, fp8: bool 
     found = accelerator(name)
     if not 0 < efficiency <= 1:
         raise ValueError(f"efficiency is a share of the peak in (0, 1], got {efficiency}")
-    if fp8 and found.fp8 is None:
+    flops = found.fp8 if fp8 else found.flops
+    if flops is None:
         raise ValueError(f"the catalogue has no fp8 rate for {found.name}")
-    return Device((found.fp8 if fp8 else found.flops) * efficiency, found.bandwidth, overhead)
+    return Device(flops * efficiency, found.bandwidth, overhead)

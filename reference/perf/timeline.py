@@ -78,7 +78,9 @@ class Timeline(list):
                 linewidth=0.5,
                 label=kind if events else None,
             )
-            for event in events if label and kind != "wait" else ():
+            if label is None or kind == "wait":
+                continue
+            for event in events:
                 middle = (event.start + event.end) / 2 / scale, event.rank + bottom + height / 2
                 colour = "black" if kind == "recv" else "white"
                 ax.text(*middle, label(event), ha="center", va="center", fontsize="x-small", color=colour)

@@ -160,10 +160,10 @@ def parse(text: str) -> tuple[Action, ...]:
 
 def flushed(name: str, orders: Iterable[Iterable[Action]], **more) -> Schedule:
     """The schedule of these orders, each followed by one optimizer step of every stage that the rank has."""
-    orders = [tuple(order) for order in orders]
-    m = 1 + max((action.micro for order in orders for action in order), default=-1)
-    steps = [tuple(Action("S", s, m - 1) for s in sorted({a.stage for a in order})) for order in orders]
-    return Schedule(name, tuple(order + step for order, step in zip(orders, steps)), **more)
+    passes = [tuple(order) for order in orders]
+    m = 1 + max((action.micro for order in passes for action in order), default=-1)
+    steps = [tuple(Action("S", s, m - 1) for s in sorted({a.stage for a in order})) for order in passes]
+    return Schedule(name, tuple(order + step for order, step in zip(passes, steps)), **more)
 
 
 def repeat(schedule: Schedule, steps: int) -> Schedule:

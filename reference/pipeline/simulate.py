@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeGuard, cast
 
 from .schedule import KINDS, Action, Schedule, repeat, topological_order
 
@@ -44,16 +44,19 @@ class Costs(NamedTuple):
     sizes: Sequence[float] | None = None
 
     def of(self, kind: str, stage: int) -> float:
-        """Seconds of an action."""
+        """Seconds of an action, or of a "pair"."""
         if kind == "B" and self.B is None:
             return self.of("I", stage) + self.of("W", stage)
+        if kind == "pair" and self.pair is None:
+            return self.of("F", stage) + self.of("B", stage)
         seconds = getattr(self, kind)
         return float(seconds[stage] if _one_each(seconds) else seconds)
 
     def chunked(self, v: int) -> Costs:
         """The costs of stages that are a v-th as large, so that a rank with v of them has as much to do as before."""
         per_stage = {name: getattr(self, name) for name in (*KINDS, "pair")}
-        return self._replace(**{name: _cut(x, v) for name, x in per_stage.items() if x is not None})
+        cut: dict[str, Any] = {name: _cut(x, v) for name, x in per_stage.items() if x is not None}
+        return self._replace(**cut)
 
     def check(self, schedule: Schedule) -> None:
         """Raise ValueError unless there are as many numbers as needed, and none is negative or infinite."""
@@ -73,14 +76,14 @@ class Costs(NamedTuple):
             )
 
 
-def _one_each(seconds: Seconds | None) -> bool:
+def _one_each(seconds: Seconds | None) -> TypeGuard[Sequence[float]]:
     """Whether these are seconds of each stage (a list, an array), not one number for all."""
     return hasattr(seconds, "__len__")
 
 
 def _cut(seconds: Seconds, v: int) -> Seconds:
     """A v-th of them."""
-    return [x / v for x in seconds] if _one_each(seconds) else seconds / v
+    return [x / v for x in seconds] if _one_each(seconds) else cast(float, seconds) / v
 
 
 UNIT = Costs()

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -33,7 +33,7 @@ class ChainLink(NamedTuple):
 
     name: str
     parts: tuple[str, ...]
-    run: Callable[[nn.Module, Tensor], Tensor]
+    run: Callable[[Any, Tensor], Tensor]
 
 
 class Stage(nn.Module):
@@ -107,11 +107,11 @@ def _run_child(name: str, model: nn.Module, x: Tensor) -> Tensor:
     return model.get_submodule(name)(x)
 
 
-def _embed(gpt: nn.Module, tokens: Tensor) -> Tensor:
+def _embed(gpt: Any, tokens: Tensor) -> Tensor:
     return gpt.dropout(gpt.token(tokens) + gpt.position.weight[: tokens.shape[1]])
 
 
-def _tell(gpt: nn.Module, x: Tensor) -> Tensor:
+def _tell(gpt: Any, x: Tensor) -> Tensor:
     return gpt.head(gpt.norm(x))
 
 
@@ -125,5 +125,5 @@ def _put(stage: nn.Module, name: str, module: nn.Module) -> None:
     for part in above:
         if part not in stage._modules:
             stage.add_module(part, nn.Module())
-        stage = stage._modules[part]
+        stage = stage.get_submodule(part)
     stage.add_module(last, module)

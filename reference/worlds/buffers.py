@@ -27,7 +27,7 @@ class Buffer(NamedTuple):
     displs: Any = None
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # a tuple's own count() is of no use here
         """Number of elements."""
         return self.raw.size // self.itemsize
 
@@ -75,7 +75,7 @@ def as_buffer(spec: Any, writable: bool = False, ranks: int | None = None) -> Bu
         obj = spec
         if not (hasattr(obj, "__dlpack__") or _has_buffer(obj)):
             raise TypeError("message: expecting buffer or list/tuple")
-    memory = mpi.buffer.frombuffer(obj, not writable)
+    memory: Any = mpi.buffer.frombuffer(obj, not writable)
     if writable and memory.readonly:
         raise BufferError("dlpack: buffer is not writable")
     raw = np.frombuffer(memory, np.uint8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -37,7 +38,7 @@ class LaunchError(RuntimeError):
     (tracebacks, Python stacks). The message holds all three.
     """
 
-    def __init__(self, cause: str, roll_call: tuple[RankStatus, ...] = (), details: str = ""):
+    def __init__(self, cause: str, roll_call: Iterable[RankStatus] = (), details: str = ""):
         self.cause, self.roll_call, self.details = cause, tuple(roll_call), details
         lines = [cause, *("  " + str(status) for status in self.roll_call)]
         super().__init__("\n".join(lines + [details] if details else lines))

@@ -47,16 +47,17 @@ def checked_ranks(ranks: Any, most: int, instead: str) -> int:
     """The number of ranks as an int; ValueError unless it is a whole number from 1 to `most`."""
     if not isinstance(ranks, Integral) or isinstance(ranks, bool | np.bool_):
         raise ValueError(f"ranks is a whole number, got {ranks!r} ({type(ranks).__name__})")
+    ranks = int(ranks)
     if ranks < 1:
         raise ValueError(f"a launch needs at least 1 rank, got {ranks}")
     if ranks > most:
         raise ValueError(f"a launch has at most {most:,} ranks here, got {ranks:,}: {instead}")
-    return int(ranks)
+    return ranks
 
 
 def check_timeout(timeout: Any) -> None:
     """ValueError unless it is a positive number of seconds; infinity is one."""
-    if not isinstance(timeout, Real) or math.isnan(timeout) or timeout <= 0:
+    if not isinstance(timeout, Real) or math.isnan(timeout) or float(timeout) <= 0:
         raise ValueError(f"timeout is a number of seconds and must be positive, got {timeout!r} (math.inf: no limit)")
 
 
@@ -64,7 +65,7 @@ def check_slow(fault: Any, ranks: int) -> None:
     """ValueError unless the fault names a rank of the launch, and a positive and finite factor."""
     rank, factor = fault.rank, fault.factor
     whole = isinstance(rank, Integral) and not isinstance(rank, bool)
-    if not (whole and 0 <= rank < ranks and isinstance(factor, Real) and 0 < factor < math.inf):
+    if not (whole and 0 <= rank < ranks and isinstance(factor, Real) and 0 < float(factor) < math.inf):
         raise ValueError(f"{fault} does not fit a launch of {ranks} ranks with positive, finite factors")
 
 

@@ -32,7 +32,8 @@ def _go_back(directory: str | None) -> None:
 
 def _environment() -> dict[bytes, bytes]:
     """What is behind os.environ, undecoded: decoding takes a hundred microseconds, and launches are many."""
-    return os.environ._data.copy()
+    behind: Any = os.environ
+    return behind._data.copy()
 
 
 def _set_environment(before: dict[bytes, bytes]) -> None:
@@ -44,7 +45,8 @@ def _set_environment(before: dict[bytes, bytes]) -> None:
 
 def _set_filters(before: list) -> None:
     """Put the filters back; leaving catch_warnings() makes `warnings` notice that they have changed."""
-    warnings.filters[:] = before
+    filters: Any = warnings.filters
+    filters[:] = before
     with warnings.catch_warnings():
         pass
 

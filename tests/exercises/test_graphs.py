@@ -7,6 +7,7 @@ import pytest
 
 from exercises.graders.ch01_collectives import graphs
 
+pytestmark = pytest.mark.chapter(number=1)
 SEEDS = range(12)
 
 

@@ -17,6 +17,7 @@ from reference.pipeline.sizing.micro_batches import affine, choose
 from reference.pipeline.sizing.partition import LayerProfile, partition
 from tests.exercises.test_graders import SEED
 
+pytestmark = pytest.mark.chapter(number=9)
 NAMES = {"interleaved": "interleaved 1F1B"}
 P, M, V = 4, 16, 2
 

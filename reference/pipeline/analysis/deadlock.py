@@ -60,8 +60,8 @@ def _circle(schedule: Schedule, waits: dict[int, tuple[Action, Action]]) -> str:
         lines.append(
             f"  rank {r}, place {places[action][1]}: {action} needs {need}, which is at place {j} of rank {q}{behind}"
         )
-    earlier, behind, q = next(filter(None, (_earlier(schedule, waits, waits[r][1]) for r in ranks)))
-    lines.append(f"Change one of these orders: put {_listed(earlier)} before {behind} on rank {q}, for example.")
+    earlier, later, q = next(filter(None, (_earlier(schedule, waits, waits[r][1]) for r in ranks)))
+    lines.append(f"Change one of these orders: put {_listed(earlier)} before {later} on rank {q}, for example.")
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...perf.timeline import Event, Timeline
 from ..messages import messages
@@ -122,7 +122,8 @@ def draw(times: Times, ax=None, title: str = ""):
     if ax is None:
         _, ax = plt.subplots(figsize=(5.2, 0.95 + 0.27 * max(ranks, 1)), layout="constrained")
     ax.barh(range(ranks), seconds, 0.84, color="#EEEEEE", zorder=0)
-    room = ax.figure.get_figwidth() * ax.get_position().width * 72 / (seconds or 1.0)  # points a second
+    figure: Any = ax.figure
+    room = figure.get_figwidth() * ax.get_position().width * 72 / (seconds or 1.0)  # points a second
     groups: dict[tuple[int, str], list[Bar]] = {}
     for bar in bars(times):
         groups.setdefault((bar.chunk, bar.kind), []).append(bar)
@@ -207,7 +208,8 @@ def timeline(times: Times, send: float | None = None) -> Timeline:
     """
     events = Timeline()
     for r, (order, starts, ends) in enumerate(zip(times.schedule, times.starts, times.ends)):
-        events += [Event(r, "compute", *when, label=str(action)) for action, *when in zip(order, starts, ends)]
+        passes = zip(order, starts, ends)
+        events += [Event(r, "compute", start, end, label=str(action)) for action, start, end in passes]
     if send is None:
         return events
     for r, (exchanges, ends) in enumerate(zip(messages(times.schedule), times.ends)):

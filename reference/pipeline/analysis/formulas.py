@@ -201,4 +201,4 @@ def rank_costs(p: int, costs: Costs) -> RankCosts:
     """The costs as the closed forms take them. Raises Outside if stages differ."""
     require(all(isinstance(x, float | int | None) for x in costs), "stages of equal cost")
     F, I, W, B, S = (costs.of(kind, 0) for kind in "FIWBS")  # noqa: E741
-    return RankCosts(F, I, W, B, S, costs.send if p > 1 else 0.0, F + B if costs.pair is None else costs.pair)
+    return RankCosts(F, I, W, B, S, costs.send if p > 1 else 0.0, costs.of("pair", 0))

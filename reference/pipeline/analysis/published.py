@@ -143,6 +143,5 @@ def interleaved_memory() -> list[Deviation]:
 
 def dual_pipe(p: int, costs: Costs) -> dict[str, float]:
     """The formulas of DualPipe's README, in seconds. costs: of a stage; pair is their F&B. (ZB1P is ZB-H1.)"""
-    F, B, W = (costs.of(kind, 0) for kind in "FBW")
-    pair = F + B if costs.pair is None else costs.pair
+    F, B, W, pair = (costs.of(kind, 0) for kind in ("F", "B", "W", "pair"))
     return {"1F1B": (p - 1) * (F + B), "ZB1P": (p - 1) * (F + B - 2 * W), "DualPipe": (p // 2 - 1) * (pair + B - 3 * W)}

@@ -108,7 +108,7 @@ def _complete(schedule: Schedule) -> None:
     for r, order in enumerate(schedule):  # find the first that is not
         for k, (kind, s, i) in enumerate(order):
             if kind == "F":
-                whole, *parts = (schedule.places.get((kind, s, i), (None,))[0] for kind in "BIW")
+                whole, *parts = (schedule.places.get(Action(kind, s, i), (None, 0))[0] for kind in "BIW")
                 if [whole, *parts] not in ([r, None, None], [None, r, r]):
                     _backward(schedule, s, i, r, k)
             elif kind != "S" and (s, i) not in home:

@@ -250,8 +250,7 @@ def _one_step(schedule: Schedule) -> None:
 
 def _own(comm, schedule: Schedule, stages: Sequence[nn.Module] | Mapping[int, nn.Module]) -> dict[int, nn.Module]:
     """This rank's stages. Raises ValueError on every rank if one of them was given too few, or others."""
-    named = isinstance(stages, Mapping)
-    found = comm.allgather(sorted(stages) if named else len(stages))
+    found = comm.allgather(sorted(stages) if isinstance(stages, Mapping) else len(stages))
     for rank, (given, chunks) in enumerate(zip(found, schedule.chunks)):
         if given not in (chunks, schedule.stages):
             got = f"{given} stages" if isinstance(given, int) else given

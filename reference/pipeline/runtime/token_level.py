@@ -75,7 +75,8 @@ class Pieces:
         self._turn_to(sequence)
         x, y = self.live[sequence].pop()
         pairs = [(y, gradient), *(pair for layer in self.layers for pair in layer.pop())]
-        torch.autograd.backward(*map(list, zip(*pairs)))
+        outputs, gradients = map(list, zip(*pairs))
+        torch.autograd.backward(outputs, gradients)
         return x.grad
 
     def _turn_to(self, sequence: int) -> None:

@@ -179,4 +179,5 @@ def measured(times: Times) -> Costs:
     def of(kind: str) -> list[float]:
         return [median(taken.get((kind, s), [0.0])) for s in range(schedule.stages)]
 
-    return Costs(*map(of, "FIWBS"), pair=of("pair") if any(overlapped) else None)
+    F, I, W, B, S = map(of, "FIWBS")  # noqa: E741
+    return Costs(F, I, W, B, S, pair=of("pair") if any(overlapped) else None)

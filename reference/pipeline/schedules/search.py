@@ -73,7 +73,9 @@ def find_schedule(
     found = [judge(schedule) for schedule in named if max(activations(schedule, kept)) <= memory]
     for (orders, start), slack in itertools.product(_families(p, m, placement, memory), SLACKS):
         found.append(climb(lambda numbers: attempt(orders(numbers), slack), start))  # noqa: B023
-    return min(found, key=lambda one: one[0])[1]
+    _, best = min(found, key=lambda one: one[0])
+    assert best is not None, "one micro-batch alone has room, as check() knows, and so some schedule has"
+    return best
 
 
 def check_room(memory: float, placement: str, kept: float) -> None:

@@ -47,7 +47,7 @@ def in_gaps(
     ranks = [_Rank(costs, kept) for _ in orders]
     done: dict[Action, tuple[float, int]] = {}  # when, and on which rank
     for r, _, (action,), needed in topological_order(plan):
-        start = max((when + costs.send * (where != r) for when, where in map(done.get, needed)), default=0.0)
+        start = max((when + costs.send * (where != r) for when, where in map(done.__getitem__, needed)), default=0.0)
         full = limit - 1 + 1e-9 if action.kind == "F" else math.inf
         rank = ranks[r]
         rank.fill(start, full, slack)

@@ -71,7 +71,7 @@ def v_min(p: int, m: int) -> Schedule:
     return in_gaps("V-Min", repeated(p, m, (1, 1, 1, 1), turn), m, limit=2 * ((p + 1) // 3 + 1))
 
 
-def repeated(p: int, m: int, legs: tuple[int, int, int, int], turn: int = 1, interval: int = 6) -> list[list[Pass]]:
+def repeated(p: int, m: int, legs: tuple[int, ...], turn: int = 1, interval: int = 6) -> list[list[Pass]]:
     """Stages in a V; of each rank the order of F and I if every micro-batch takes the same way, one each `interval`.
 
     Its way has four legs: forward from rank 0 to p - 1 and back, backward likewise. From one rank to the next it takes

@@ -76,7 +76,8 @@ def check_stages(N: int, p: int) -> None:
 def check_layers(layers: Sequence[LayerProfile]) -> None:
     """Raise ValueError unless all seconds and bytes are finite and at least 0."""
     for i, layer in enumerate(layers):
-        for name, value in zip(LayerProfile._fields[:-1], layer):
+        for name in LayerProfile._fields[:-1]:
+            value = getattr(layer, name)
             if not 0 <= value < inf:
                 raise ValueError(f"layer {i}: {name} = {value} must be finite and at least 0: profile it again")
 

@@ -67,14 +67,17 @@ def stopwatch(
     return found
 
 
+def _judged(layer: nn.Module, loss: OutputLoss, x: Tensor) -> Tensor:
+    return loss(layer(x))
+
+
 def chain(model: nn.Module, x: Tensor, loss: OutputLoss | None) -> Iterator[tuple[str, nn.Module, OutputLoss, Tensor]]:
     """Name, layer, its forward pass, and what it is given: cut off, so that a backward pass ends there."""
     links = layers(model)
     for link, layer in zip(links, cut(deepcopy(model), range(1, len(links) + 1))):
         for weight in layer.parameters():
             weight.grad = torch.zeros_like(weight) if weight.requires_grad else None
-        last = link is links[-1] and loss is not None
-        yield link.name, layer, (lambda x, layer=layer: loss(layer(x))) if last else layer, x
+        yield link.name, layer, partial(_judged, layer, loss) if loss and link is links[-1] else layer, x
         with torch.no_grad():
             x = layer(x)
         x = x.requires_grad_()

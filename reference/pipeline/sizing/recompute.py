@@ -104,7 +104,7 @@ def plans(
 def recomputing(layers: Sequence[LayerProfile], ends: Sequence[int], found: Sequence[RecomputePlan]) -> Costs:
     """The costs of a cut whose stages recompute by these plans: it happens at the begin of the backward pass."""
     plain = cut_costs(layers, ends)
-    return plain._replace(I=[seconds + plan.seconds for seconds, plan in zip(plain.I, found, strict=True)])
+    return plain._replace(I=[plain.of("I", s) + plan.seconds for s, plan in zip(range(len(ends)), found, strict=True)])
 
 
 def adaptive(layers: Sequence[LayerProfile], p: int, live: Sequence[float], memory: float) -> Cut:

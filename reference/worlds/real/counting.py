@@ -13,22 +13,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial, wraps
-from typing import Any
+from typing import Any, Literal
 
 from ... import mpi
 from .. import spelling
 from ..buffers import as_buffer
 from .logbook import Logbook, clock
 
+_Communicator: Any = object  # to a type checker one of mpi4py's, which stands behind it wherever it is mixed in
 
-class Counted:
+
+class Counted(_Communicator):
     """What is added to mpi4py's communicators: a `logbook`, a name that is remembered, and calls that are noted."""
 
     logbook: Logbook
     _name = ""
 
     @classmethod
-    def over(cls, comm: mpi.Intracomm, logbook: Logbook, name: str = "") -> Counted:
+    def over(cls, comm: mpi.Intracomm, logbook: Logbook, name: str = "") -> Any:
         """The same communicator, noted by `logbook`; COMM_NULL stays as it is."""
         if comm == mpi.COMM_NULL:
             return comm
@@ -38,7 +40,7 @@ class Counted:
         logbook.communicators += 1
         return counting
 
-    def derived(self, comm: mpi.Intracomm, label: str) -> Counted:
+    def derived(self, comm: mpi.Intracomm, label: str) -> Any:
         """A communicator that was made from this one, and is named after it."""
         return self.over(comm, self.logbook, f"{self._name}.{label}")
 
@@ -173,7 +175,7 @@ class CountingRequest(mpi.Request):
         self.comm, self.what, self.start, self.kind, self.peer, self.nbytes = comm, what, start, kind, peer, nbytes
         comm.logbook.active[id(self)] = self
 
-    def Wait(self, status=None) -> bool:
+    def Wait(self, status=None) -> Literal[True]:
         """Wait until the request is complete, and leave the core to others meanwhile (mpi.wait)."""
         status = mpi.Status() if status is None else status
         with _waiting("Wait", [self]):
@@ -190,7 +192,7 @@ class CountingRequest(mpi.Request):
         return message
 
     @classmethod
-    def Waitall(cls, requests, statuses=None) -> bool:
+    def Waitall(cls, requests, statuses=None) -> Literal[True]:
         """Wait until all of the requests are complete."""
         filled = [mpi.Status() for _ in requests] if statuses is None else statuses
         with _waiting("Waitall", requests):

@@ -81,11 +81,15 @@ class Job:
 
     def ready(self) -> bool:
         """Whether all ranks are there. Also passes on what they printed since the last launch."""
-        while readable := wait(self.channels, 0):
+        while readable := self._readable(0.0):
             for channel in readable:
                 if self._receive(channel, {})[0] == "died":
                     return False
         return bool(self.channels) and self.process.poll() is None
+
+    def _readable(self, seconds: float) -> list[Any]:
+        """The channels from which something can be received, when that many seconds have passed or one has."""
+        return wait(self.channels, seconds)
 
     def run(self, program: bytes, ranks: int, timeout: float) -> Run:
         """Run the pickled program on the first `ranks` ranks. Whatever goes wrong beyond exceptions kills the job."""
@@ -127,7 +131,7 @@ class Job:
         dead: dict[int, int] = {}
         started, deadline = False, monotonic() + LOAD_SECONDS * pace()
         while len(outcomes) < ranks and not dead and (left := deadline - monotonic()) > 0:
-            for channel in (readable := wait(self.channels, min(left, LONGEST_WAIT))):
+            for channel in (readable := self._readable(min(left, LONGEST_WAIT))):
                 kind, content = self._receive(channel, outcomes)
                 if kind == "died":
                     dead[self.channels.index(channel)] = content

@@ -21,7 +21,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import psutil
 
@@ -42,11 +42,11 @@ class Start:
 
     def __init__(self, ranks: int, directory: Path):
         self.ranks, self.directory = ranks, directory
-        self.process: subprocess.Popen | None = None
+        self.process: Any = None  # mpirun, once it has been started
         self.channels: list[Connection] = []
         self.people: dict[Connection, tuple[int, int]] = {}  # process id and process group
         self.places: dict[Connection, tuple[int, int]] = {}  # rank and number of ranks
-        self.progress = self._signs = 0
+        self.progress, self._signs = 0.0, 0
 
     @property
     def pids(self) -> list[int]:
@@ -82,7 +82,7 @@ class Start:
         """Take what comes until every rank has said its number."""
         began = self.progress = monotonic()
         while len(self.places) < self.ranks:
-            ready = wait([door, *self.channels], 0.1)
+            ready: list[Any] = wait([door, *self.channels], 0.1)
             for thing in ready:
                 if thing is door:
                     self.channels.append(Connection(door.accept()[0].detach()))

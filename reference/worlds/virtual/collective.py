@@ -47,7 +47,7 @@ class Agent:
         self.engine.messages.send(self.clock, self.me, request, self.turn(self.clock))
         return request
 
-    def Irecv(self, buf, source: int, tag: int = 0) -> Completion:
+    def Irecv(self, buf, source: int, tag: int = 0) -> Any:
         """Post a receive at the agent's clock; `buf` None takes an object's bytes."""
         if source == mpi.PROC_NULL:
             return self._done()
@@ -73,7 +73,8 @@ class Activity(Completion):
 
     def __init__(self, agent: Agent, work: Callable[[Agent], Iterator[list]]):
         super().__init__()
-        self.agent, self.rounds, self.result, self.error = agent, work(agent), None, None
+        self.agent, self.rounds, self.result = agent, work(agent), None
+        self.error: Exception | None = None
         self.call, self.where = agent.me.call, agent.me.where
         agent.engine.post(agent.clock, agent.me.index, self.advance)
 

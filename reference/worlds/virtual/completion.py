@@ -48,7 +48,9 @@ class Request(Completion):
         self.rank, self.peer, self.tag, self.context, self.buffer = me.index, peer, tag, context, buffer
         self.call, self.group, self.where = me.call, me.group, me.where
         self.blocking, self.synchronous = blocking, synchronous
-        self.parcel = self.arrival = self.receive = None
+        self.parcel: Any = None
+        self.arrival: float | None = None
+        self.receive: Request | None = None
         self.status = (mpi.ANY_SOURCE, mpi.ANY_TAG, 0)  # source (world rank), tag, bytes; set by the match
 
     def accepts(self, send: Request) -> bool:

@@ -19,11 +19,14 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from ..seeding import seed_rank
 
+_PYTHON: Any = random._inst  # Any: these two have more than their stubs tell
+_NUMPY: Any = np.random
 # The state of `random`, seen as memory: in CPython's RandomObject an int, the index, and 624 words follow the header.
 _TWISTER = (ctypes.c_char * (4 + 624 * 4)).from_address(id(random._inst) + object.__basicsize__)
 
@@ -39,7 +42,7 @@ class RandomStates:
         """Make the generators those of `rank`."""
         if self._saved[rank] is None:
             self._generators[rank] = np.random.MT19937()
-            np.random.set_bit_generator(self._generators[rank])
+            _NUMPY.set_bit_generator(self._generators[rank])
             seed_rank(rank)
         else:
             self._load(self._saved[rank])
@@ -65,15 +68,15 @@ class RandomStates:
         torch = sys.modules.get("torch")
         return (
             _TWISTER.raw,
-            random._inst.gauss_next,
-            np.random.get_bit_generator(),
+            _PYTHON.gauss_next,
+            _NUMPY.get_bit_generator(),
             getattr(torch, "get_rng_state", lambda: None)(),
         )
 
     @staticmethod
     def _load(state: tuple) -> None:
-        twister, random._inst.gauss_next, numpy_generator, torch_state = state
+        twister, _PYTHON.gauss_next, numpy_generator, torch_state = state
         _TWISTER.raw = twister
-        np.random.set_bit_generator(numpy_generator)
+        _NUMPY.set_bit_generator(numpy_generator)
         if torch_state is not None:
             sys.modules["torch"].set_rng_state(torch_state)

@@ -6,7 +6,7 @@ Each is a generator over an Agent's messages that returns the result; a reductio
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from functools import reduce as fold
 from typing import Any
 
@@ -28,13 +28,13 @@ def unpack(parcel: np.ndarray) -> Any:
     return pickle.loads(parcel.tobytes())
 
 
-def barrier(agent: Agent) -> Iterator[list]:
+def barrier(agent: Agent) -> Generator[list, None, Any]:
     """barrier()"""
     yield from gather(agent, None)
     yield from bcast(agent, None)
 
 
-def bcast(agent: Agent, obj: Any, root: int = 0) -> Iterator[list]:
+def bcast(agent: Agent, obj: Any, root: int = 0) -> Generator[list, None, Any]:
     """bcast(obj, root): the root's object, on every rank."""
     buffer = pack(obj) if agent.rank == root else None
     for to, _, source, *_ in binomial_broadcast_rounds(agent.rank, agent.size, root):
@@ -47,7 +47,7 @@ def bcast(agent: Agent, obj: Any, root: int = 0) -> Iterator[list]:
     return obj if agent.rank == root else unpack(buffer.raw)
 
 
-def gather(agent: Agent, sendobj: Any, root: int = 0) -> Iterator[list]:
+def gather(agent: Agent, sendobj: Any, root: int = 0) -> Generator[list, None, Any]:
     """gather(sendobj, root): at the root the list of all objects, else None."""
     if agent.rank != root:
         yield [agent.send(pack(sendobj), root)]
@@ -59,7 +59,7 @@ def gather(agent: Agent, sendobj: Any, root: int = 0) -> Iterator[list]:
     return [copy if rank == root else unpack(requests[rank].parcel) for rank in range(agent.size)]
 
 
-def scatter(agent: Agent, sendobj: Any, root: int = 0) -> Iterator[list]:
+def scatter(agent: Agent, sendobj: Any, root: int = 0) -> Generator[list, None, Any]:
     """scatter(sendobj, root): element r of the root's list, on rank r."""
     if agent.rank == root:
         sendobj = _one_a_rank(agent, sendobj)
@@ -73,12 +73,12 @@ def scatter(agent: Agent, sendobj: Any, root: int = 0) -> Iterator[list]:
     return unpack(pack(sendobj[root]).raw)
 
 
-def allgather(agent: Agent, sendobj: Any) -> Iterator[list]:
+def allgather(agent: Agent, sendobj: Any) -> Generator[list, None, Any]:
     """allgather(sendobj): the list of all objects, on every rank."""
     return (yield from bcast(agent, (yield from gather(agent, sendobj))))
 
 
-def alltoall(agent: Agent, sendobj: Any) -> Iterator[list]:
+def alltoall(agent: Agent, sendobj: Any) -> Generator[list, None, Any]:
     """alltoall(sendobj): the list of what every rank had at this rank's place."""
     sendobj = _one_a_rank(agent, sendobj)
     received = [unpack(pack(sendobj[agent.rank]).raw)] * agent.size
@@ -90,13 +90,13 @@ def alltoall(agent: Agent, sendobj: Any) -> Iterator[list]:
     return received
 
 
-def reduce(agent: Agent, sendobj: Any, op: Callable = mpi.SUM, root: int = 0) -> Iterator[list]:
+def reduce(agent: Agent, sendobj: Any, op: Callable = mpi.SUM, root: int = 0) -> Generator[list, None, Any]:
     """reduce(sendobj, op, root): all objects combined in the order of the ranks, at the root."""
     objects = yield from gather(agent, sendobj, root)
     return None if objects is None else fold(op, objects)
 
 
-def allreduce(agent: Agent, sendobj: Any, op: Callable = mpi.SUM) -> Iterator[list]:
+def allreduce(agent: Agent, sendobj: Any, op: Callable = mpi.SUM) -> Generator[list, None, Any]:
     """allreduce(sendobj, op): all objects combined, on every rank."""
     return (yield from bcast(agent, (yield from reduce(agent, sendobj, op))))
 

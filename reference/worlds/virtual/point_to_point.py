@@ -168,12 +168,12 @@ class PointToPoint:
     def _finish(self, completion: Completion, status: mpi.Status | None) -> Any:
         """Take delivery of a completed request; the object it carried, if it carried one."""
         completion.take_delivery()
-        received = isinstance(completion, Request)
+        received = completion if isinstance(completion, Request) else None
         if status is not None:
-            source, tag, nbytes = completion.status if received else (mpi.PROC_NULL, mpi.ANY_TAG, 0)
+            source, tag, nbytes = received.status if received else (mpi.PROC_NULL, mpi.ANY_TAG, 0)
             status.source, status.tag, status.nbytes = self._context.rank_of.get(source, source), tag, nbytes
-        if received and completion.buffer is None:
-            return unpack(completion.parcel)
+        if received and received.buffer is None:
+            return unpack(received.parcel)
         return getattr(completion, "result", None)
 
     def _send(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> None:

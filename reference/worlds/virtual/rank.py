@@ -30,7 +30,10 @@ class Rank:
 
     def __init__(self, index: int, slow: float):
         self.index, self.slow = index, slow
-        self.clock, self.state, self.call, self.group, self.where = 0.0, "running", None, None, None
+        self.clock, self.state = 0.0, "running"
+        self.call: Any = None
+        self.group: Any = None
+        self.where: tuple[str, int] | None = None
         self.awaited: Any = ()  # what it is waiting for
         self.requests: set = set()  # those that the program has not seen complete
         self.gate = threading.Lock()  # closed while another rank runs

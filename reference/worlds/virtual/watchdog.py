@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from ..processes import environment
 from ..sentry import BEAT, BOARD_BYTES, DEADLINE, HEADER, LAUNCH, LOOK, PATIENCE, RANKS, TGKILL, TIMEOUT
@@ -39,7 +40,7 @@ BEAT_SECONDS = 0.2
 class Guard:
     """What a launch tells the sentry; without a sentry, nobody listens."""
 
-    def __init__(self, times: memoryview, numbers: memoryview):
+    def __init__(self, times: memoryview[Any], numbers: memoryview[Any]):
         self.times, self.numbers = times, numbers
 
     def seat(self, rank: int, thread: threading.Thread) -> None:
@@ -89,7 +90,7 @@ class Watchdog:
             board[: len(outer)] = outer
             numbers[LAUNCH], times[BEAT] = number, monotonic()
 
-    def _wake_by(self, deadline: float, times: memoryview) -> None:
+    def _wake_by(self, deadline: float, times: memoryview[Any]) -> None:
         """See to it that the sentry looks when the time is up. Mostly it will look earlier anyway."""
         if self.sentry is None or monotonic() < times[LOOK] <= deadline:
             return
