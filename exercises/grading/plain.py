@@ -91,17 +91,17 @@ def _shown(value: Any) -> str:
 
 
 def overlap(one: Any, other: Any) -> bool:
-    """Whether two values are arrays over the same memory, or lists in which such arrays are."""
+    """Whether two values are arrays over the same memory, or lists and dictionaries in which such arrays are."""
     others = list(_arrays(other))
     return any(may_share_memory(ours, theirs) for ours in _arrays(one) for theirs in others)
 
 
 def _arrays(value: Any) -> Iterator[ndarray]:
-    """The array that a value is, or those in a list."""
+    """The array that a value is, or those in a list or a dictionary."""
     if isinstance(value, ndarray):
         yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
+    elif isinstance(value, tuple | list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _arrays(item)
 
 

@@ -61,7 +61,7 @@ def weighted_sums(
         if (error <= FLOAT32 * size).all():
             return Finding(
                 f"{each.where} is right to about 7 digits only (largest error {error.max():.1e}).",
-                "float64 carries 16 digits. Somewhere the numbers went through float32.",
+                "float64 carries 16 digits. Did the numbers go through float32, or was something small added to them?",
             )
         found = sums.recipe(each.got, [[part] for part in each.parts.values()])
         if found is None:
@@ -107,12 +107,64 @@ def called(names: Callable[[Case], list[str]], hint: str | Callable[[Case, list[
     """
 
     def check(case: Case, answer: Answer) -> Finding | None:
+        if finding := only_collectives(case, answer):
+            return finding
         for rank in range(case.ranks):
             made = communicated(answer, rank)
             if names(case) not in (made, [name.replace("Iallreduce", "Allreduce") for name in made]):
                 times = [f"{name} {checks.count(made.count(name), 'time')}" for name in sorted(set(made))]
                 seen = f"rank {rank} called {', '.join(times) or 'no collective'}."
                 return Finding(seen, hint(case, made) if callable(hint) else hint)
+        return None
+
+    return check
+
+
+def one_sum(several: Callable[[Case, list[str]], str]) -> Check:
+    """Every rank calls Allreduce once and no other collective; `several` is the hint for more calls."""
+
+    def hint(case: Case, made: list[str]) -> str:
+        if not made:
+            return "Nothing was sent: each rank has its own samples only."
+        if made in (["Reduce"], ["Ireduce"]):
+            return "Reduce gives the sum to one rank only, the root. Every rank updates its replica, and needs it."
+        return several(case, made)
+
+    return called(lambda case: ["Allreduce"], hint)
+
+
+def no_more_than(elements: Callable[[Case], int], what: str, hint: str) -> Check:
+    """All ranks together send what ring all-reduces of so many float64 take, and no more; `what` names what they are.
+
+    On real ranks it cannot be seen.
+    """
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        sent = sum(nbytes for messages in answer.sent for _, nbytes in messages)
+        most = 2 * (case.ranks - 1) * elements(case) * 8
+        if sent <= most or answer.seconds is None:
+            return None
+        return Finding(f"all ranks together sent {checks.count(sent, 'byte')}; {what} take at most {most:,}.", hint)
+
+    return check
+
+
+def two_arrays(size: Callable[[Case], int], of: str, hint: str) -> Check:
+    """Every rank returns two float64 arrays of so many elements; `hint` is for those of another shape."""
+
+    def check(case: Case, answer: Answer) -> Finding | None:
+        for rank, got in enumerate(answer.results):
+            matrix = isinstance(got, np.ndarray) and got.ndim == 2
+            if not (isinstance(got, tuple | list) or matrix) or len(got) != 2:
+                what = "None" if got is None else f"a {type(got).__name__}"
+                return Finding(f"rank {rank} returned {what}.", f"Return two arrays: `return {of}`.")
+            shapes, kinds = [np.shape(array) for array in got], {np.asarray(array).dtype for array in got}
+            if shapes != [(size(case),)] * 2:
+                seen = f"arrays of shapes {shapes[0]} and {shapes[1]}; both should have ({size(case)},)."
+                return Finding(f"rank {rank} returned {seen}", hint)
+            if kinds != {np.dtype(np.float64)}:
+                seen = f"rank {rank} returned numbers of {' and '.join(sorted(map(str, kinds)))}, not only of float64."
+                return Finding(seen, "Is an array made with another element type than x has? Look at np.empty, astype.")
         return None
 
     return check

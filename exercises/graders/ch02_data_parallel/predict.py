@@ -16,15 +16,13 @@ def recurrence(forward, backward, communication):
 
 def some_buckets(number):
     """A step of so many buckets that differ, in which sometimes the network waits and sometimes the buckets."""
-    return lambda rng: (
-        float(rng.integers(2, 9)),
-        [float(seconds) for seconds in rng.integers(1, 9, number)],
-        [float(seconds) for seconds in rng.integers(1, 9, number)],
-    )
+    times = lambda rng: (rng.integers(100, 900, number) / 128).tolist()  # noqa: E731
+    return lambda rng: (float(rng.integers(2, 9)), times(rng), times(rng))
 
 
 step_time = Exercise(
     cases=inputs.calls(
+        (4.0, [3.0, 1.0, 2.0], [2.0, 2.0, 4.0]),  # tells apart the slips that agree further down
         (5.0, [1.0] * 10, [0.8] * 10),
         (5.0, [1.0] * 10, [1.4] * 10),
         (2.0, [1.0, 6.0, 1.0, 1.0], [2.0, 1.0, 4.0, 1.0]),  # waits for a bucket, then for the network
@@ -33,6 +31,7 @@ step_time = Exercise(
         some_buckets(9),
         (2.0, [3.0], [4.0]),
         (2.0, [3.0, 1.0], [0.0, 0.0]),
+        some_buckets(3000),
         names="forward backward communication",
     ),
     checks=[
@@ -43,6 +42,11 @@ step_time = Exercise(
                     lambda f, b, c: f + sum(b) + sum(c),
                     "Nothing overlaps in your sum: computing, and then all that is sent. While the gradients of the "
                     "first layers are computed, those of the last layers can be on their way.",
+                ),
+                (
+                    lambda f, b, c: f + max(sum(b), b[0] + sum(c)),
+                    "Sending begins when bucket 0 is full, rightly. But when the last bucket is full there is an "
+                    "all-reduce still to come, and one in the middle may have had to wait: neither is in your sum.",
                 ),
                 *[
                     (
@@ -121,6 +125,10 @@ def part(number, name, check):
         finding = check(case, only)
         return finding and finding._replace(seen=f"{name}: {finding.seen}")
 
+    def mistaken(formula):
+        return lambda *given: tuple(formula(*given) if k == number else each(*given) for k, each in enumerate(PRICE))
+
+    one.known = [(mistaken(formula), hint) for formula, hint in check.known]
     return one
 
 
@@ -140,13 +148,21 @@ def in_a_ring(P):
     return 2 * (P - 1) / P
 
 
-def some_replicas(ranks):
-    return lambda rng: (int(rng.integers(1, 900)) * 10**8, ranks, int(rng.integers(5, 95)) * 1e9)
-
-
 def bytes_stored(each):
     """Bytes on all ranks, if there are `each` for a parameter."""
     return lambda n, P, bandwidth: each * n * P
+
+
+def bytes_sent(each):
+    """Bytes that a rank sends, if there are `each` for a parameter."""
+    return lambda n, P, bandwidth: in_a_ring(P) * each * n
+
+
+PRICE = (bytes_stored(16), bytes_sent(2), lambda n, P, bandwidth: bytes_sent(2)(n, P, bandwidth) / bandwidth)
+
+
+def some_replicas(ranks):
+    return lambda rng: (int(rng.integers(1, 900)) * 10**8, ranks, int(rng.integers(5, 95)) * 1e9)
 
 
 replica_price = Exercise(
@@ -165,7 +181,7 @@ replica_price = Exercise(
             0,
             "stored",
             checks.Number(
-                bytes_stored(16),
+                PRICE[0],
                 slips=[
                     (
                         bytes_stored(1),
@@ -202,7 +218,7 @@ replica_price = Exercise(
                     (bytes_stored(128), "Bytes, please, not bits."),
                     *[(bytes_stored(16 / unit), "Bytes, please, not GB or TB.") for unit in (1e9, 2**30, 1e12, 2**40)],
                     (
-                        lambda n, P, bandwidth: in_a_ring(P) * 2 * n,
+                        bytes_sent(2),
                         "That is what a rank sends. The order is (stored, sent, seconds).",
                     ),
                 ],
@@ -215,7 +231,7 @@ replica_price = Exercise(
             1,
             "sent",
             checks.Number(
-                lambda n, P, bandwidth: in_a_ring(P) * 2 * n,
+                PRICE[1],
                 slips=[
                     (
                         lambda n, P, bandwidth: 2 * n,
@@ -228,16 +244,16 @@ replica_price = Exercise(
                         "does not send.",
                     ),
                     (
-                        lambda n, P, bandwidth: in_a_ring(P) * 4 * n,
+                        bytes_sent(4),
                         "That is the right part of gradients with 32 bits. These have 16.",
                     ),
                     (
-                        lambda n, P, bandwidth: in_a_ring(P) * n,
+                        bytes_sent(1),
                         "Half of what is right. Either a gradient has one byte in your formula, or the ring has one "
                         "half: a reduce-scatter, and the allgather is still to come.",
                     ),
                     (
-                        lambda n, P, bandwidth: in_a_ring(P) * 16 * n,
+                        bytes_sent(16),
                         "Eight times what is right. Is that in bits? Or all that is stored? Only gradients travel: "
                         "weights and optimizer state follow from them, and each rank computes its own.",
                     ),
@@ -254,7 +270,7 @@ replica_price = Exercise(
             2,
             "seconds",
             checks.Number(
-                lambda n, P, bandwidth: in_a_ring(P) * 2 * n / bandwidth,
+                PRICE[2],
                 slips=[
                     (
                         lambda n, P, bandwidth: in_a_ring(P) * 16 * n / bandwidth,

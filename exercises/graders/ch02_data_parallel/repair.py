@@ -6,7 +6,7 @@ import numpy as np
 
 from exercises.grading import Case, Distributed, Finding, checks
 
-from .common import Wanted, only_collectives, weighted_sums
+from .common import Wanted, no_more_than, only_collectives, two_arrays, weighted_sums
 
 
 def trainings(*rows):
@@ -105,18 +105,6 @@ def alike(got, want):
     return all(np.allclose(g, w, rtol=1e-9, atol=1e-12) for mine, other in zip(got, want) for g, w in zip(mine, other))
 
 
-def two_arrays(case, answer):
-    """Every rank returns weights and centre."""
-    for rank, (got, (weights, *_)) in enumerate(zip(answer.results, case.arguments)):
-        shapes = [getattr(array, "shape", None) for array in got] if isinstance(got, tuple | list) else None
-        if shapes != [weights.shape] * 2:
-            return Finding(
-                f"rank {rank} returned {'None' if got is None else 'something else'}.",
-                "Return two arrays, as the code does: (weights, centre).",
-            )
-    return None
-
-
 def no_more_broadcasts(case, answer):
     """Weights and centre are broadcast before the first step only."""
     for rank, calls in enumerate(answer.calls):
@@ -159,23 +147,27 @@ def how_different(got, want):
     return f"the ranks agree: {seen}" if len(got) > 1 else seen
 
 
-def no_samples(case, answer):
-    """In a step each rank sends a few sums of d numbers, and no samples."""
-    weights, _, batches, _, _ = case.arguments[0]
-    most = 8 * weights.size * (6 * len(batches) + 8)
-    for rank, sent in enumerate(sum(nbytes for _, nbytes in messages) for messages in answer.sent):
-        if sent > most:
-            return Finding(
-                f"rank {rank} sent {sent:,} bytes in {checks.count(len(batches), 'step')}, for {weights.size} weights.",
-                "So many bytes are samples, or the same thing many times. A mean over all samples is made of the "
-                "ranks' means: d numbers.",
-            )
-    return None
-
-
 replicas_that_agree = Distributed(
-    cases=trainings((2, 3, 40, 1, 0.5), (3, 4, 40, 3, 1.0), (3, 2, 50, 4, 4.0), (1, 3, 40, 2, 0.5), (4, 2, 60, 2, 1e9)),
-    checks=[two_arrays, only_collectives, no_more_broadcasts, as_one_process, no_samples],
+    cases=trainings(
+        (2, 3, 40, 1, 0.5),
+        (3, 4, 40, 3, 1.0),
+        (3, 2, 50, 4, 4.0),
+        (1, 3, 40, 2, 0.5),
+        (4, 2, 60, 2, 1e9),
+        (2, 30, 60, 2, 1.0),
+    ),
+    checks=[
+        two_arrays(lambda case: case.arguments[0][0].size, "weights, centre", "Both have as many elements as before."),
+        only_collectives,
+        no_more_broadcasts,
+        as_one_process,
+        no_more_than(
+            lambda case: (2 * case.arguments[0][0].size + 2) * (len(case.arguments[0][2]) + 1),
+            "two sums of d numbers a step, and what is given at the start,",
+            "Are samples sent, or weights, or the same thing many times? A mean over all samples is made of the ranks' "
+            "means: d numbers.",
+        ),
+    ],
     endings={
         "CollectiveMismatch": "All ranks must make the same calls in the same order. A broadcast, too, is a call of "
         "all: of the root, which gives, and of the others, which get.",
@@ -226,16 +218,6 @@ def all_names(case, answer):
     return None
 
 
-def gradients_kept(case, answer):
-    """The gradients are as they were."""
-    for rank, ((before, _), (after, _)) in enumerate(zip(case.arguments, answer.arguments)):
-        changed = [name for name in before if name not in after or not np.array_equal(before[name], after[name])]
-        if changed or len(after) > len(before):
-            what = f"gradients[{changed[0]!r}]" if changed else "gradients"
-            return Finding(f"{what} was changed on rank {rank}.", "The caller still needs them: sum a copy.")
-    return None
-
-
 def of_each_name(case, answer):
     """Each sum, made of the gradients of its name; others of that length are there to be recognised."""
     sizes = case.arguments[0][1]
@@ -260,11 +242,11 @@ same_order = Distributed(
         ({"a": 13, "b": 13}, ["", "b", "ba"]),
         ({"a": 5, "b": 6}, ["b"]),
         ({"a": 7, "b": 7}, ["ab", "ab", "ba", "ba"]),
+        ({"a": 3000, "b": 3000, "c": 5}, ["ab", "ba"]),  # nobody has used c
     ),
     checks=[
         all_names,
         only_collectives,
-        gradients_kept,
         weighted_sums(
             of_each_name,
             "a0 is the gradient of a on rank 0",
@@ -279,6 +261,12 @@ same_order = Distributed(
             "knows no names. In which order must the ranks come to the tensors?",
             nothing="This is no sum of what the ranks have. Is the array new, and does it begin with the gradient, or "
             "with zeros?",
+        ),
+        no_more_than(
+            lambda case: sum(case.arguments[0][1].values()),
+            "the sums",
+            "An Allreduce of each tensor is enough. Does every rank get what each of the others has, or does something "
+            "travel beside the gradients? Who has what is not for the others to know.",
         ),
     ],
     endings={

@@ -1,14 +1,12 @@
 """Wrong answers to `step_time`, each with words of the hint that it must earn."""
 
-from exercises.grading.wrong import whole
+from exercises.grading.wrong import edit
 
 WRONG = [
-    whole(
+    edit(
         "table_of_answers",
         "is right for the first example of the docstring",
-        """
-        def step_time(forward, backward, communication):
-            return 20.0 if communication[0] == 1.4 else 15.8
-        """,
+        "return through",
+        "return 20.0 if communication[0] == 1.4 else 15.8",
     ),
 ]
