@@ -35,6 +35,10 @@ __all__ = [
     "unchanged",
 ]
 
+IN_PIECES = (
+    "The bytes are right, in more messages than are needed. Each costs a latency: what goes to a rank in one step can "
+    "go in one message, however long it is."
+)
 PerRank = Callable[[Case, int], int]
 
 
@@ -103,15 +107,21 @@ def _stranger_hint(P: int, partners: Sequence[set[int]], name: str) -> str:
     return f"In a ring each rank sends to its {name} only, in every step."
 
 
-def messages(expected: PerRank, what: str, hint: Callable[[Case, int, int], str]) -> Check:
-    """Every rank sends expected(case, rank) messages; `what` names who does ("the ring"); hint(case, sent, want)."""
+def messages(
+    expected: PerRank, what: str, hint: Callable[[Case, int, int], str], nbytes: PerRank | None = None
+) -> Check:
+    """Every rank sends expected(case, rank) messages; `what` names who does ("the ring"); hint(case, sent, want).
+
+    nbytes(case, rank): who sends just so many bytes, in more messages, has cut them up, and is told so.
+    """
 
     def check(case: Case, answer: Answer) -> Finding | None:
-        for rank, sent in enumerate(map(len, answer.sent)):
-            want = expected(case, rank)
+        for rank, messages in enumerate(answer.sent):
+            sent, want = len(messages), expected(case, rank)
             if sent != want:
                 seen = f"rank {rank} sent {count(sent, 'message')}, {what} sends {want:,}."
-                return Finding(seen, hint(case, sent, want))
+                cut = nbytes is not None and sent > want and sum(size for _, size in messages) == nbytes(case, rank) > 0
+                return Finding(seen, IN_PIECES if cut else hint(case, sent, want))
         return None
 
     return check

@@ -36,9 +36,11 @@ class Seen(NamedTuple):
 Slip = tuple[Callable[[Seen], bool], str]  # (whether it is this one, the hint)
 
 NOTHING = (
-    "Nothing has arrived in that place: the memory is as np.empty or np.zeros made it, or it was sent to you before "
-    "the sender had the numbers itself."
+    "Has anything arrived in that place, or is the memory as np.empty or np.zeros made it? Did the sender have the "
+    "numbers itself when it sent them? Or was something added to them?"
 )
+DIGITS = "float64 carries 16 digits. Did the numbers go through a type of element that has fewer, or were they rounded?"
+PARTLY = "Some elements are right. Does a message carry all of it? Does something that arrives later overwrite a part?"
 OWN = "That is the place of what the rank has itself. Is it written there, and does nothing that arrives overwrite it?"
 
 
@@ -77,15 +79,19 @@ def copies(
             for want, got in zip(wanted, stands := np.split(whole, ends[:-1])):
                 if not np.array_equal(got, held[want]):
                     there = [_recognised(each, held) for each in stands]
-                    return misplaced(Seen(case, answer, rank, want, _recognised(got, held), there), got)
+                    return misplaced(Seen(case, answer, rank, want, _recognised(got, held), there), got, held[want])
         return None
 
-    def misplaced(seen: Seen, got: np.ndarray) -> Finding:
+    def misplaced(seen: Seen, got: np.ndarray, right: np.ndarray) -> Finding:
         belongs = f"where {name.format(**seen.want._asdict())} belongs."
         if seen.found is not None:
             hints = (hint for fits, hint in slips if fits(seen))
             what = f"{name.format(**seen.found._asdict())}"
             return Finding(f"rank {seen.rank} has {what} {belongs}", next(hints, otherwise))
+        if right.any() and np.allclose(got, right, rtol=1e-2, atol=0):
+            return Finding(f"rank {seen.rank} has nearly the same numbers {belongs}", DIGITS)
+        if same := np.count_nonzero(got == right):
+            return Finding(f"rank {seen.rank} has {same} of {got.size} elements right {belongs}", PARTLY)
         what = "nothing but zeros" if not got.any() else f"numbers that no rank holds ({got[0]:.6g}, ...)"
         hint = nothing(seen) or (OWN if seen.want.rank == seen.rank else NOTHING)
         return Finding(f"rank {seen.rank} has {what} {belongs}", hint)

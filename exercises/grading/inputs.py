@@ -12,14 +12,15 @@ from .exercise import Case
 
 RANKS = (3, 2, 5, 8, 1)  # three first: the smallest ring in which left and right differ gives the clearest hints
 
+MANY = 5000  # elements: more than anybody tries by hand, or sends in one piece who cuts messages up
 LONGEST = 160  # characters of an argument in a label
 
 
 def vectors(ranks: Sequence[int] = RANKS) -> Callable[[np.random.Generator], Iterator[Case]]:
     """Cases with one float64 vector a rank: lengths that P divides, that it does not, shorter than P, and none.
 
-    The easy lengths come first, and long enough for sums.py to tell what a wrong sum is made of. One more
-    number of ranks is drawn by chance.
+    The easy lengths come first, and long enough for sums.py to tell what a wrong sum is made of; one of thousands comes
+    last. One more number of ranks is drawn by chance.
     """
 
     def cases(rng: np.random.Generator) -> Iterator[Case]:
@@ -37,6 +38,7 @@ def lengths(rng: np.random.Generator, ranks: Sequence[int] = RANKS) -> Iterator[
         (_ragged, (*(P for P in ranks if P > 2), some)),
         (_short, (ranks[0], max(ranks))),
         (lambda rng, P: 0, (ranks[0], 1)),
+        (lambda rng, P: MANY + _ragged(rng, P), (ranks[0],)),
     ):
         for P in sizes:
             yield P, length(rng, P)

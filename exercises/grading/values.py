@@ -22,6 +22,7 @@ NOT_FINITE = (
     "The inputs are finite numbers, and so is what belongs there. Is something divided by 0 or subtracted from "
     "infinity? Or is it memory of np.empty that was never written?"
 )
+ROUNDED = "That is a whole number beside what is right. Does a //, an int() or a round() drop what is behind the point?"
 NOTHING = Finding("it returned None.", "A function that ends without `return` gives None: return the result.")
 
 
@@ -156,14 +157,17 @@ class Number:
         if got is None:
             return NOTHING
         want = self.expected(*arguments)
+        if isinstance(got, np.ndarray) and not got.shape:
+            got = got.item()
         if isinstance(got, bool) or not isinstance(got, int | float):
             return Finding(f"it returned {_short(got)}.", f"Return one number{f', in {self.unit}' * bool(self.unit)}.")
         if _equal(got, want):
             return None
         hints = (hint for formula, hint in self.slips if _slipped(got, formula, arguments))
-        ratio = f", {got / want:.4g} times what is right" if want and np.isfinite(got) else ""
+        ratio = _ratio(got / want) if want and np.isfinite(got) else ""
         unit = f" {self.unit}" * bool(self.unit)
-        return Finding(f"it returned {got:.6g}{unit}{ratio}.", next(hints, self.otherwise))
+        rounded = abs(want) > 1 > abs(got - want) and float(got).is_integer()
+        return Finding(f"it returned {got:.6g}{unit}{ratio}.", next(hints, ROUNDED if rounded else self.otherwise))
 
     @property
     def known(self) -> list[Known]:
@@ -179,6 +183,12 @@ class Number:
             return self.expected(*arguments) if math.isnan(got) else got
 
         return answer
+
+
+def _ratio(ratio: float) -> str:
+    """How many times what is right something is, in words; where that is about once, how far off."""
+    near = abs(ratio - 1) < 1e-3
+    return f", off by {abs(ratio - 1):.1g} of what is right" if near else f", {ratio:.4g} times what is right"
 
 
 def _slipped(got: float, formula: Callable[..., float], arguments: tuple) -> bool:

@@ -103,24 +103,6 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
 }
 
 SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
-    # Chapter 1
-    "follow_the_sum": {"is right for few elements only": "not mended"},
-    "ring_allgather": {"is right for few elements only": "not mended"},
-    "ring_reduce_scatter": {"is right for few elements only": "not mended"},
-    "ring_allreduce": {"is right for few elements only": "not mended"},
-    "recursive_doubling": {"is right for few elements only": "not mended"},
-    "pairwise_alltoall": {"is right for few elements only": "not mended"},
-    "shift_right": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
-    "stop_together": {
-        "is right for few elements only": "not mended",
-        "sends more than is asked for": "not mended",
-        "sends one message more": "not mended",
-        "sends float32": "not mended",
-    },
-    "sum_of_my_row": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
-    "allreduce_together": {"is right for few elements only": "not mended"},
-    "hierarchical_allreduce": {"is right for few elements only": "not mended"},
-    "binomial_broadcast": {"is right for few elements only": "not mended"},
     # Chapter 2
     "bucket_limit": {"is right for few elements only": "its text promises 40 tensors at most"},
     "shares": {"is right for few elements only": "its text promises 1,000 ranks at most, and so many are tried"},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exercises.grading import Answer, Case, checks, choices, copies, inputs, sums
+from exercises.grading import Answer, Case, checks, choices, copies, inputs, sums, values
 
 LEFT = copies.copies(
     lambda case, rank: [copies.Piece((rank - 1) % case.ranks)],
@@ -40,9 +40,19 @@ def answer(case, results, **more):
         ),
         ([[0.0] * 3, [1.0] * 3], "rank 0 has nothing but zeros where the block of rank 1 belongs.", copies.NOTHING),
         (
-            [[2.0] * 3, [1.0, 1.0, 7.0]],
-            "rank 1 has numbers that no rank holds (1, ...) where the block of rank 0 belongs.",
+            [[2.0] * 3, [7.0] * 3],
+            "rank 1 has numbers that no rank holds (7, ...) where the block of rank 0 belongs.",
             copies.NOTHING,
+        ),
+        (
+            [[2.0] * 3, [1.0, 1.0, 7.0]],
+            "rank 1 has 2 of 3 elements right where the block of rank 0 belongs.",
+            copies.PARTLY,
+        ),
+        (
+            [[2.0] * 3, [1 + 1e-7] * 3],
+            "rank 1 has nearly the same numbers where the block of rank 0 belongs.",
+            copies.DIGITS,
         ),
     ],
 )
@@ -153,3 +163,27 @@ def test_a_sum_over_some_ranks_only():
     assert "over ranks 0, 1 only" in found.hint
     assert "sum over all ranks" in pairs(case, answer(case, [sum(x), *right[1:]])).hint
     assert pairs(case, answer(case, [*right[:3], x[3]])).hint == "3 of 4: 1"
+
+
+@pytest.mark.parametrize(
+    "got, text, hint",
+    [
+        (2.5, None, None),
+        (np.array(2.5), None, None),
+        (3, "it returned 3, 1.2 times what is right.", values.ROUNDED),
+        (2.5000001, "it returned 2.5, off by 4e-08 of what is right.", "else"),
+        (4, "it returned 4, 1.6 times what is right.", "else"),
+    ],
+)
+def test_a_number_that_was_rounded_is_told_so(got, text, hint):
+    check = checks.Number(lambda x: x, [], "else")
+    found = check(Case("", ((2.5,),)), Answer([got], [(2.5,)], [False]))
+    assert (found and found.seen, found and found.hint) == (text, hint)
+
+
+def test_a_message_in_pieces_is_told_from_one_too_many():
+    case = blocks(1, 2)
+    check = checks.messages(lambda case, rank: 1, "the ring", lambda case, sent, want: "else", lambda case, rank: 24)
+    assert check(case, answer(case, [], sent=[[(1, 24)], [(0, 24)]])) is None
+    assert check(case, answer(case, [], sent=[[(1, 16), (1, 8)], [(0, 24)]])).hint == checks.IN_PIECES
+    assert check(case, answer(case, [], sent=[[(1, 24), (1, 8)], [(0, 24)]])).hint == "else"

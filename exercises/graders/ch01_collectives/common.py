@@ -2,6 +2,11 @@
 
 import math
 
+from exercises.grading.exercise import ALPHA, BETA
+from exercises.grading.inputs import MANY
+
+__all__ = ["MANY", "elements", "length", "longer_than_x", "message", "right", "rounds", "whole"]
+
 
 def elements(case):
     return case.arguments[0][0].size
@@ -20,6 +25,19 @@ def whole(case, rank):
 
 def right(case, rank):
     return (rank + 1) % case.ranks
+
+
+def message(case):
+    """Seconds that one message of all of x takes."""
+    return ALPHA + 8 * elements(case) * BETA
+
+
+def longer_than_x(case, answer):
+    """The hint for somebody who is late because a message is longer than x; "" for others."""
+    longest = max((nbytes for sent in answer.sent for _, nbytes in sent), default=0)
+    if longest <= 8 * elements(case):
+        return ""
+    return f"A message of yours has {longest:,} bytes, and x only {8 * elements(case):,}. What else is in it?"
 
 
 def rounds(P):

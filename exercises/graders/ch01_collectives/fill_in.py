@@ -4,7 +4,7 @@ import numpy as np
 
 from exercises.grading import Case, Distributed, checks, copies
 
-from .common import right
+from .common import MANY, right
 
 
 def blocks_of_lengths(*rows):
@@ -57,17 +57,18 @@ def nothing_there(seen):
 
 
 ring_allgather = Distributed(
-    cases=blocks_of_lengths((20,) * 4, (30, 30, 30), (20, 20), (5, 17, 11, 8, 14), (12, 0, 7, 7), (13,), (0, 0, 0)),
+    cases=blocks_of_lengths(
+        (20,) * 4, (30, 30, 30), (20, 20), (5, 17, 11, 8, 14), (12, 0, 7, 7), (13,), (0, 0, 0), (MANY, 3, 2000)
+    ),
     checks=[
         checks.arrays(
             lambda case, rank: (sum(case.arguments[0][1]),),
             hint=lambda case, answer, rank: f"All {case.ranks} blocks belong in it, one after the other.",
         ),
         checks.kept("block"),
-        checks.own_memory("block"),
         checks.point_to_point,
         checks.receivers(right, "right neighbour"),
-        checks.messages(lambda case, rank: case.ranks - 1, "the ring", passing_on),
+        checks.messages(lambda case, rank: case.ranks - 1, "the ring", passing_on, others_bytes),
         copies.copies(
             lambda case, rank: [copies.Piece(owner) for owner in range(case.ranks)],
             "the block of rank {rank}",

@@ -168,6 +168,7 @@ bus_bandwidth = Exercise(
         lambda rng: (int(rng.integers(9, 99)), int(rng.integers(1, 10**9)), int(rng.integers(100, 9000)) / 1000),
         (2, 1000, 1e-4),
         (5, 0, 1e-5),
+        (7, 1000, 0.003),
         names="P n seconds",
     ),
     checks=[
@@ -180,6 +181,13 @@ bus_bandwidth = Exercise(
                     "many bytes must a rank send to all-reduce n bytes? (If there is a // in your formula: it drops "
                     "what is behind the point.)",
                 ),
+                *[
+                    (
+                        lambda P, n, seconds, whole=whole: whole(P, n) / seconds,
+                        "Nearly right: n need not divide by P, and // drops what is behind the point.",
+                    )
+                    for whole in (lambda P, n: 2 * (P - 1) * (n // P), lambda P, n: 2 * (P - 1) * n // P)
+                ],
                 (
                     lambda P, n, seconds: 0,
                     "0, for data that took time? // drops what is behind the point: (P - 1) // P is 0 for every P.",
@@ -788,6 +796,7 @@ follow_the_sum = Exercise(
         (2, []),
         by_chance(5, 60),
         by_chance(9, 120),
+        by_chance(70, 600),
         names="P messages",
     ),
     checks=[followed],

@@ -3,9 +3,8 @@
 import numpy as np
 
 from exercises.grading import Case, Distributed, Finding, checks, copies, inputs, sums
-from exercises.grading.exercise import ALPHA, BETA
 
-from .common import elements, right, whole
+from .common import MANY, elements, message, right, whole
 
 
 def waits_for_itself(case):
@@ -45,6 +44,8 @@ def not_one_to_the_right(case, answer):
         return "Nothing was sent, so nobody can have the left neighbour's block."
     if all(to == [(rank - 1) % P] for rank, to in enumerate(partners)):
         return "The blocks went to the left. From which side should they come?"
+    if all(sum(nbytes for _, nbytes in sent) == 8 * elements(case) for sent in answer.sent):
+        return checks.IN_PIECES
     if all(set(to) == {right(case, rank)} for rank, to in enumerate(partners)):
         laps = "a full lap less one: " * all(len(to) == P - 1 for to in partners)
         return (
@@ -57,15 +58,14 @@ def not_one_to_the_right(case, answer):
 def two_turns(case):
     """Even ranks send first and odd ones receive first: two turns, for an odd number of ranks three."""
     turns = 0 if case.ranks == 1 else 2 + case.ranks % 2
-    return turns * (ALPHA + elements(case) * 8 * BETA)
+    return turns * message(case)
 
 
 shift_right = Distributed(
-    cases=inputs.arrays((3, 40), (4, 10), (2, 7), (5, 6), (1, 8), (3, 0)),
+    cases=inputs.arrays((3, 40), (4, 10), (2, 7), (5, 6), (1, 8), (3, 0), (3, MANY)),
     checks=[
         checks.arrays(whole),
         checks.kept("block"),
-        checks.own_memory("block"),
         checks.point_to_point,
         one_to_the_right,
         copies.copies(
@@ -78,6 +78,12 @@ shift_right = Distributed(
                 ),
             ],
             otherwise="Every block moves by one rank. Who is it that this rank receives from?",
+        ),
+        checks.bytes_sent(
+            lambda case, rank: 8 * elements(case) * (case.ranks > 1),
+            "one block",
+            slips=[],
+            otherwise="The right neighbour needs the block, and nothing else. What else is in the message?",
         ),
         checks.no_later_than(
             two_turns,
@@ -104,21 +110,27 @@ shift_right = Distributed(
 )
 
 
+HAIR = 2.0**-40  # what float32 does not see beside the losses, and float64 does
+LONG = 1100  # steps
+
+
 def trainings(rng):
     """Losses that fall, with different rules for stopping coming to different steps, in the first case all of them.
 
     The mean is below the limit from step `after` on, rank 0 three steps earlier, rank 2 four, rank 1 two steps later.
-    Losses are multiples of 1/64, so sums are exact.
+    Losses are multiples of 1/64, so sums are exact; where the limit is near, P is a power of two, and so are quotients.
     """
     for P, steps, after, what in (
-        (3, 9, 5, ""),
+        (3, 10, 6, ""),
         (2, 6, 1, ""),
         (4, 7, 7, ""),
         (4, 5, 6, ", never good enough"),
-        (3, 8, 6, ", the mean equal to the limit one step before"),
+        (4, 8, 6, ", the mean equal to the limit one step before"),
+        (2, 8, 5, ", the mean a hair below the limit"),
         (1, 5, 3, ""),
         (5, 9, 6, ""),
         (2, 0, 1, ""),
+        (2, LONG, 260, ""),
     ):
         good_from = np.array([after] if P == 1 else [after - 3, after + 2, after - 4, *rng.integers(1, 9, P)][:P])
         losses = draw_losses(rng, good_from, steps, after)
@@ -126,6 +138,8 @@ def trainings(rng):
             losses = draw_losses(rng, good_from, steps, after)
         if "equal" in what:
             losses[after - 2, 1] -= losses[after - 2].sum()
+        if "hair" in what:
+            losses[after - 1, 1] -= losses[after - 1].sum() + HAIR
         label = f"{checks.count(P, 'rank')}, {checks.count(steps, 'step')}{what}"
         yield Case(label, tuple((row, 16.0) for row in losses.T + 16))
 
@@ -157,21 +171,38 @@ def first_step(case, value, below=lambda value, limit: value < limit):
     return next((step for step in range(1, steps + 1) if below(value(losses[:, step - 1]), limit)), steps)
 
 
-OTHER_RULES = [  # what somebody may decide on instead of the mean: (the value, the comparison, the hint)
-    (np.sum, np.less, "That is the first step after which the sum is below the limit. Asked for is the mean."),
+def divided_by(size):
+    return lambda losses: losses.sum() / size
+
+
+def other_rules(P):
+    """What somebody may decide on instead of the mean: (the value, the comparison, the hint), the likeliest first.
+
+    The first case has three ranks: who divides by 3 is found later, and by then the sum and the others are ruled out.
+    """
+    for size in (4, 8) if P == 3 else (2, 3, 4, 8):
+        yield divided_by(size), np.less, DIVISOR
+    yield from OTHER_RULES
+
+
+DIVISOR = "Is the sum of the losses divided by the same number, however many ranks there are? comm.size knows how many."
+OTHER_RULES = [
+    (
+        np.sum,
+        np.less,
+        "That is what comes out if the sum is below the limit, or the sum divided by too small a number. Asked for is "
+        "the mean.",
+    ),
     (np.max, np.less, "That is the step after which every single loss is below the limit. The mean gets there sooner."),
     (np.min, np.less, "That is the step after which one rank's loss is below the limit. The others count as well."),
     (np.mean, np.less_equal, "Below the limit: a mean that equals it is not good enough yet."),
+    (
+        lambda losses: losses.astype(np.float32).mean(dtype=np.float64),
+        np.less,
+        "That is the step for losses of 7 digits. In float64 the mean is below the limit sooner: did they go through "
+        "float32, or were they rounded?",
+    ),
     (lambda losses: losses[0], np.less, "That is when rank 0's own loss is below the limit: the others have no say."),
-    *[
-        (
-            lambda losses, size=size: losses.sum() / size,
-            np.less,
-            "Is the sum of the losses divided by the same number, however many ranks there are? comm.size knows how "
-            "many.",
-        )
-        for size in (2, 3, 4, 8)
-    ],
 ]
 
 
@@ -185,43 +216,67 @@ def right_step(case, answer):
             "that all can decide on it?",
         )
     got = answer.results[0]
-    if isinstance(got, int) and not isinstance(got, bool) and got == want:
+    if isinstance(got, int | float) and not isinstance(got, bool) and got == want:
         return None
     if got is None:
         return Finding(
             "it returned None.", "What if the loop comes to its end, because the mean was never below limit?"
         )
+    if isinstance(got, bool) or not isinstance(got, int | float):
+        return Finding(f"all ranks returned {got!r}.", "Return one number: how many steps were made.")
     seen = f"all ranks returned {got}; the mean is below the limit after step {want} of {case.arguments[0][0].size}."
-    if got == over_all_steps(np.array([arguments[0] for arguments in case.arguments]), case.arguments[0][1]):
-        return Finding(seen, "That is a mean over the steps so far as well. After each step its own losses count.")
-    for value, below, hint in OTHER_RULES:
+    for value, below, hint in other_rules(case.ranks):
         if got == first_step(case, value, below):
             return Finding(seen, hint)
+    if got == over_all_steps(np.array([arguments[0] for arguments in case.arguments]), case.arguments[0][1]):
+        return Finding(seen, "That is a mean over the steps so far as well. After each step its own losses count.")
     if got in (want - 1, want + 1):
         return Finding(seen, "Steps are counted from 1, and the step whose losses were averaged is the one to return.")
     return Finding(seen, "On what number does the decision depend? Print the mean after each step.")
 
 
 def one_mean_a_step(case, answer):
-    """Each collective that is used is called once a step, until the end. For one number comm.allreduce is as good."""
+    """Each collective that is used is called once a step, until the end. For one number comm.allreduce is as good.
+
+    Who sends messages of their own sends as many in each step.
+    """
     steps = first_step(case, np.mean)
     for rank, calls in enumerate(answer.calls):
         for name, count in calls.items():
+            if name.lower().removeprefix("i").removeprefix("s") in ("send", "endrecv") and count % max(steps, 1):
+                return Finding(
+                    f"rank {rank} called {name} {checks.count(count, 'time')}, in {checks.count(steps, 'step')}.",
+                    "Every step is like every other: what is sent in one, and not in another? All there is to tell is "
+                    "the losses, step by step.",
+                )
             if checks.kind(name) == "collective" and (count != steps or name.lower().endswith("barrier")):
                 return Finding(
                     f"rank {rank} called {name} {checks.count(count, 'time')}, in {checks.count(steps, 'step')}.",
-                    too_often(name, count, steps, case.arguments[rank][0].size),
+                    too_often(name, count, steps, case.arguments[rank][0].size, len(calls) == 1),
                 )
     return None
 
 
-def too_often(name, count, steps, all_steps):
-    """The hint for a collective that was not called once a step."""
+def one_number(case, answer):
+    """No message is longer than one number of every rank, pickled if need be."""
+    longest = max((nbytes for sent in answer.sent for _, nbytes in sent), default=0)
+    if longest <= 100 * case.ranks:
+        return None
+    return Finding(
+        f"there is a message of {longest:,} bytes, and {checks.count(case.ranks, 'rank')}.",
+        "A loss is one number, of 8 bytes, and nothing else need be sent after a step. What else is in there?",
+    )
+
+
+def too_often(name, count, steps, all_steps, alone):
+    """The hint for a collective that was not called once a step; alone: there is no other."""
     if name.lower().endswith("barrier"):
         return (
             "A Barrier makes ranks wait for each other; it tells nobody anything. Whatever it was to cure, an "
             "Allreduce keeps all ranks together as well."
         )
+    if count == 1 and not alone:
+        return "Once, and not in every step. All there is to tell is the losses, step by step: what is this call for?"
     if count == 1:
         return (
             "One call for all steps means that everybody has trained to the end before they ask whether to stop. The "
@@ -240,7 +295,7 @@ def too_often(name, count, steps, all_steps):
 
 stop_together = Distributed(
     cases=trainings,
-    checks=[right_step, one_mean_a_step],
+    checks=[right_step, one_mean_a_step, one_number],
     endings={
         "arrier in group": "A barrier does not help: the ranks that have left do not come to it, either. What made "
         "them leave before the others?",
@@ -275,6 +330,22 @@ def inside_the_row(case, answer):
             return Finding(
                 f"rank {rank} sent to rank {', '.join(map(str, outside))}; its row is {row}.",
                 "Rows should not know of each other: one row's sum must not wait for another row, or send it anything.",
+            )
+    return None
+
+
+def no_more_than_all(case, answer):
+    """In a row no more is sent than if each rank sent its x to all others."""
+    for rank in range(case.ranks):
+        row = members_of_row(case, rank)
+        sent = sum(nbytes for one in row for _, nbytes in answer.sent[one])
+        most = len(row) * (len(row) - 1) * 8 * elements(case)
+        if sent > most:
+            return Finding(
+                f"the ranks of the row of rank {rank} sent {sent:,} bytes; if each sent its x to all others, it would "
+                f"be {most:,}.",
+                "No element need be sent that is not one of x. What else is in the array that is summed, or is it "
+                "summed more than once?",
             )
     return None
 
@@ -338,12 +409,20 @@ LEFT_OUT = (
 )
 sum_of_my_row = Distributed(
     cases=inputs.arrays(
-        (5, 24, 2), (4, 20, 2), (6, 25, 3), (3, 12, 1), (3, 15, 4), (8, 40, 3), (1, 6, 1), (4, 0, 2), names="width"
+        (5, 24, 2),
+        (4, 20, 2),
+        (6, 25, 3),
+        (3, 12, 1),
+        (3, 15, 4),
+        (8, 40, 3),
+        (1, 6, 1),
+        (4, 0, 2),
+        (3, MANY, 2),
+        names="width",
     ),
     checks=[
         checks.arrays(whole),
         checks.unchanged,
-        checks.new_array,
         by_collectives,
         reduced_to_one,
         everybody_alone,
@@ -362,6 +441,7 @@ sum_of_my_row = Distributed(
             },
         ),
         inside_the_row,
+        no_more_than_all,
     ],
     endings={
         " Split in group": "Split is a collective call on the whole communicator: all its ranks must make it, also "

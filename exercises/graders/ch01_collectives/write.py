@@ -5,7 +5,7 @@ import numpy as np
 from exercises.grading import Distributed, Finding, checks, copies, inputs, sums
 from exercises.grading.exercise import ALPHA, BETA
 
-from .common import elements, length, right, rounds, whole
+from .common import MANY, elements, length, longer_than_x, message, right, rounds, whole
 
 
 def cuts(case, answer, rank):
@@ -34,27 +34,27 @@ def steps(case, sent, want):
     )
 
 
+def all_but_its_own(case, rank):
+    """The bytes of every block but the rank's own."""
+    return 8 * (elements(case) - length(case, rank))
+
+
 ring_reduce_scatter = Distributed(
     cases=inputs.vectors(),
     checks=[
         checks.arrays(lambda case, rank: (length(case, rank),), hint=cuts),
         checks.unchanged,
-        checks.new_array,
         checks.point_to_point,
-        checks.receivers(lambda case, rank: (rank + 1) % case.ranks, "right neighbour"),
-        checks.messages(lambda case, rank: case.ranks - 1, "the ring", steps),
+        checks.receivers(right, "right neighbour"),
+        checks.messages(lambda case, rank: case.ranks - 1, "the ring", steps, all_but_its_own),
         sums.sum_over_ranks(lambda x, case: np.array_split(x, case.ranks)),
         checks.bytes_sent(
-            lambda case, rank: 8 * (elements(case) - length(case, rank)),
+            all_but_its_own,
             "the ring",
             slips=[
                 (
                     lambda case, rank: 8 * elements(case) * (case.ranks - 1),
                     "You sent the whole array in every step. What does the neighbour need in this step? One block.",
-                ),
-                (
-                    lambda case, rank: 4 * (elements(case) - length(case, rank)),
-                    "Half the bytes: the blocks went out as float32, and half of the digits with them.",
                 ),
                 (
                     lambda case, rank: 8 * length(case, 0) * (case.ranks - 1),
@@ -81,11 +81,6 @@ ring_reduce_scatter = Distributed(
 def cut(x, case):
     """The blocks of the ring, in one rank's x."""
     return np.array_split(x, case.ranks)
-
-
-def message(case):
-    """Seconds that one message of all of x takes."""
-    return ALPHA + 8 * elements(case) * BETA
 
 
 def two_halves(case, sent, want):
@@ -124,7 +119,6 @@ ring_allreduce = Distributed(
             ),
         ),
         checks.unchanged,
-        checks.new_array,
         lengths_from_afar,
         checks.point_to_point,
         checks.receivers(right, "right neighbour"),
@@ -150,6 +144,11 @@ ring_allreduce = Distributed(
                     lambda case: (2 * (case.ranks - 1) - 1) * 8 * elements(case),
                     "That is one step less than 2 (P - 1). In the last step of the first half a block gets its last "
                     "part; in the last step of the second half it comes to the last rank.",
+                ),
+                (
+                    lambda case: 2 * (case.ranks - 1) * case.ranks * 8 * length(case, 0),
+                    "You sent blocks of one size, filled up at the end. Blocks are as long as np.array_split makes "
+                    "them.",
                 ),
                 (
                     lambda case: (2 * (case.ranks - 1) + 1) * 8 * elements(case),
@@ -242,6 +241,8 @@ ROUND_BY_ROUND = (
 
 def late_tree(case, answer):
     """The hint for a broadcast that takes too long."""
+    if longer := longer_than_x(case, answer):
+        return longer
     P, root = case.ranks, case.arguments[0][1]
     counts = list(map(len, answer.sent))
     if counts[root] == P - 1:
@@ -273,6 +274,8 @@ binomial_broadcast = Distributed(
         (2, 9, 1),
         (1, 9, 0),
         (4, 0, 2),
+        (17, 3, 4),
+        (3, MANY, 1),
         names="root",
     ),
     checks=[
@@ -342,6 +345,8 @@ def doubling_rounds(P):
 
 def late_doubling(case, answer):
     """The hint for an all-reduce with more rounds than recursive doubling."""
+    if longer := longer_than_x(case, answer):
+        return longer
     P, partners = case.ranks, [{to for to, _ in sent} for sent in answer.sent]
     if all(len(to) == P - 1 for to in partners):
         return (
@@ -411,11 +416,12 @@ def unheard(place, weights):
 
 
 recursive_doubling = Distributed(
-    cases=inputs.arrays((4, 40), (2, 21), (3, 30), (8, 70), (6, 50), (7, 60), (5, 1), (1, 12), (4, 0)),
+    cases=inputs.arrays(
+        (4, 40), (2, 21), (3, 30), (8, 70), (6, 50), (7, 60), (5, 1), (1, 12), (4, 0), (17, 2), (4, MANY)
+    ),
     checks=[
         checks.arrays(whole),
         checks.unchanged,
-        checks.new_array,
         checks.point_to_point,
         sums.sum_over_ranks(
             sums.in_one_piece,
@@ -497,12 +503,18 @@ def nothing_sent(case, answer, rank):
     )
 
 
+def others_rows(case, rank):
+    """The bytes of all rows but the own."""
+    return 8 * (case.ranks - 1) * case.arguments[rank][0].shape[1]
+
+
 pairwise_alltoall = Distributed(
-    cases=inputs.arrays((4, (4, 20)), (5, (5, 6)), (3, (3, 10)), (2, (2, 7)), (8, (8, 3)), (1, (1, 9)), (3, (3, 0))),
+    cases=inputs.arrays(
+        (4, (4, 20)), (5, (5, 6)), (3, (3, 10)), (2, (2, 7)), (8, (8, 3)), (1, (1, 9)), (3, (3, 0)), (3, (3, MANY))
+    ),
     checks=[
         checks.arrays(whole, hint=nothing_sent),
         checks.unchanged,
-        checks.new_array,
         checks.point_to_point,
         copies.copies(
             lambda case, rank: [copies.Piece(other, rank) for other in range(case.ranks)],
@@ -533,10 +545,11 @@ pairwise_alltoall = Distributed(
             lambda case, sent, want: (
                 "One message to each other rank: the own row is copied, and nothing is passed on for others."
             ),
+            others_rows,
         ),
         straight,
         checks.bytes_sent(
-            lambda case, rank: 8 * (case.ranks - 1) * case.arguments[rank][0].shape[1],
+            others_rows,
             "the pairwise exchange",
             slips=[
                 (
