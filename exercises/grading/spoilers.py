@@ -173,8 +173,8 @@ def _through(function: Callable, kinds: str, narrow: type) -> Callable:
     """The function, with arrays of these kinds of elements changed to `narrow` ones and back before they are sent."""
 
     def change(array: np.ndarray) -> np.ndarray:
-        if array.dtype.kind not in kinds or not array.size or array.itemsize <= np.dtype(narrow).itemsize // 4:
-            return array
+        if array.dtype.kind not in kinds or not array.size or np.can_cast(array.dtype, narrow):
+            return array  # nothing is lost
         print(MARK)
         return array.astype(narrow).astype(array.dtype)
 
@@ -201,7 +201,9 @@ class Changing(Proxy):
 
     def _call(self, name: str, first: Any, *rest: Any, **named: Any) -> Any:
         (change,) = self._more
-        if name != "Recv" and isinstance(first, np.ndarray):
+        if name == "Bcast":
+            first[...] = change(first)
+        elif name != "Recv" and isinstance(first, np.ndarray):
             first = change(first)
         elif first is mpi.IN_PLACE:
             rest[0][...] = change(rest[0])

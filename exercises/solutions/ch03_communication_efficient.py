@@ -134,11 +134,11 @@ def top_k_sum(comm, g, e, k):
     indices = np.argsort(np.abs(p))[-k:].astype(np.int32)
     table = np.empty((comm.size, 2 * k), np.float32)
     comm.Allgather(np.concatenate([p[indices], indices.view(np.float32)]), table)
-    total = np.zeros_like(p)
+    total, error = np.zeros_like(p), p.copy()
     for row in table:
         total[row[k:].view(np.int32)] += row[:k]
-    p[indices] = 0
-    return total, p
+    error[indices] = 0
+    return total, error
 
 
 def one_bit_sum(comm, g, u):

@@ -81,13 +81,12 @@ def top_k_sum(comm, g, e, k):
     """
     p = g + e
     indices = np.argsort(-np.abs(p))[:k].astype(np.int32)
-    values = p[indices]
-    all_values, all_indices = np.empty((comm.size, k), np.float32), np.empty((comm.size, k), np.int32)
-    comm.Allgather(values, all_values)
-    comm.Allgather(indices, all_indices)
+    values, places = np.empty((comm.size, k), np.float32), np.empty((comm.size, k), indices.dtype)
+    comm.Allgather(p[indices], values)
+    comm.Allgather(indices, places)
     total = np.zeros_like(p)
-    np.add.at(total, all_indices.ravel(), all_values.ravel())
-    p[indices] -= values
+    np.add.at(total, places, values)
+    p[indices] = 0
     return total, p
 
 
@@ -100,7 +99,7 @@ def one_bit_sum(comm, g, u):
     scales, table = np.empty(comm.size, np.float32), np.empty((comm.size, bits.size), np.uint8)
     comm.Allgather(s, scales)
     comm.Allgather(bits, table)
-    signs = np.where(np.unpackbits(table, axis=1)[:, : g.size], np.float32(1), np.float32(-1))
+    signs = 2 * np.unpackbits(table, axis=1, count=g.size).astype(np.float32) - 1
     return (signs * scales[:, None]).sum(axis=0)
 
 

@@ -57,6 +57,10 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
         "sent, e = ([], np.zeros_like(gradients[0]))  ->  sent, e = ([], np.zeros_like(gradients[-1]))": "all have the "
         "same length",
     },
+    "top_k_sum": {
+        "total, error = (np.zeros_like(p), p.copy())  ->  total, error = (np.zeros_like(p), p)": "nobody needs p any "
+        "more",
+    },
     "one_bit_sum": {
         "up = s * (2 * u - 1) < g  ->  up = s * (2 * u - 1) <= g": "u is never just the probability, and where all are "
         "0 the bits do not matter",
@@ -106,21 +110,6 @@ SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
     # Chapter 2
     "bucket_limit": {"is right for few elements only": "its text promises 40 tensors at most"},
     "shares": {"is right for few elements only": "its text promises 1,000 ranks at most, and so many are tried"},
-    # Chapter 3
-    "how_late": {"is right for few elements only": "not mended"},
-    "stochastic_round": {"is right for few elements only": "not mended"},
-    "error_feedback": {"is right for few elements only": "not mended"},
-    "top_k_sum": {"is right for few elements only": "not mended", "sends float32": "not mended"},
-    "one_bit_sum": {"is right for few elements only": "not mended", "sends integers as bytes": "not mended"},
-    "local_sgd": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
-    "gossip_step": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
-    "slow_momentum": {"is right for few elements only": "not mended", "sends more than is asked for": "not mended"},
-    "bounded_staleness": {
-        "is right for few elements only": "not mended",
-        "sends more than is asked for": "not mended",
-        "sends one message more": "not mended",
-    },
-    "delay_compensated": {"is right for few elements only": "not mended"},
     # Chapter 9
     "when_it_ends": {"is right for few elements only": "not mended"},
     "messages_of": {"is right for few elements only": "not mended"},

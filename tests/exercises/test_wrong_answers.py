@@ -98,6 +98,22 @@ ANSWERS = {  # (exercise, what is wrong): (arguments, body, words of the hint)
         """,
         "into how many parts does your code cut x?",
     ),
+    ("stochastic_round", "in 64 bits"): (
+        "x, u",
+        """
+        low = np.floor(x).astype(int)
+        return (low + (u < x - low)).astype(float)
+        """,
+        "Only large numbers are wrong",
+    ),
+    ("stochastic_round", "by way of float32"): (
+        "x, u",
+        """
+        low = np.floor(x.astype(np.float32))
+        return (low + (u < x - low)).astype(float)
+        """,
+        "Only large numbers are wrong",
+    ),
     ("bubble_share", "1F1B is always busy"): (
         "schedule, p, m, v",
         'return {"1F1B": 0.0, "naive": (p - 1) / p}.get(schedule, (p - 1) / (v * m + p - 1))',

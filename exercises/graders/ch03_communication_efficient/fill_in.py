@@ -1,10 +1,12 @@
 """Level 2 of chapter 3, fill in: rounding at random, and error feedback."""
 
+import functools
+
 import numpy as np
 
 from exercises.grading import Case, Exercise, Finding, checks
 
-from .common import alike, result
+from .common import Recognised, alike, first_wrong
 
 
 def numbers(rng):
@@ -16,6 +18,8 @@ def numbers(rng):
         (20, "small numbers", rng.uniform(-0.4, 0.4, 20)),
         (6, "whole numbers, u = 0", np.arange(-3.0, 3.0)),
         (0, "no numbers", np.empty(0)),
+        (9, "large numbers", np.append(rng.uniform(-1, 1, 8) * 2.0**45, 1e20)),
+        (3000, "many numbers", rng.uniform(-9, 9, 3000)),
     ):
         u = np.zeros(n) if "u = 0" in what else rng.uniform(0, 1, n)
         if what == "positive numbers":
@@ -25,12 +29,17 @@ def numbers(rng):
 
 def rounded(low=np.floor, above=lambda x, u: u < x - np.floor(x)):
     """What somebody returns who rounds like this."""
-    return lambda case, rank: low(case.arguments[0][0]) + above(*case.arguments[0])
+    return lambda x, u: low(x) + above(x, u)
 
 
-def which_neighbour(case, answer, rank):
+def which_neighbour(want, got, x, u):
     """The hint for what none of the known mistakes gives."""
-    (x, _), got = case.arguments[0], answer.results[0]
+    wrong = got != want
+    if (np.abs(x[wrong]) > 2**23).all():
+        return (
+            "Only large numbers are wrong. Which type of element do the numbers have on their way, and how large may a "
+            "number be there, or how exact? x is float64, and so is the result; np.floor changes no type."
+        )
     if ((got == np.floor(x)) | (got == np.ceil(x))).all():
         return (
             "Each number became one of the two next to it, but not the one that u decides for. It is u, the argument, "
@@ -46,9 +55,7 @@ stochastic_round = Exercise(
     cases=numbers,
     checks=[
         checks.arrays(lambda case, rank: case.arguments[0][0].shape),
-        checks.unchanged,
-        checks.new_array,
-        result(
+        Recognised(
             rounded(),
             slips=[
                 (
@@ -69,14 +76,13 @@ stochastic_round = Exercise(
                     rounded(np.floor, lambda x, u: u >= x - np.floor(x)),
                     "The probabilities are exchanged: 2.25 should go up in one of four cases, where u is below 0.25.",
                 ),
-                (
-                    rounded(np.ceil, lambda x, u: u < np.ceil(x) - x),
-                    "It begins from the whole number above, and then adds 1: ceil where floor is meant.",
-                ),
-                (
-                    rounded(np.ceil),
-                    "It begins from the whole number above, and then adds 1: ceil where floor is meant.",
-                ),
+                *[
+                    (
+                        rounded(np.ceil, above),
+                        "It begins from the whole number above, and then adds 1: ceil where floor is meant.",
+                    )
+                    for above in (lambda x, u: u < np.ceil(x) - x, lambda x, u: u < x - np.floor(x))
+                ],
                 *[
                     (
                         rounded(np.trunc, above),
@@ -87,7 +93,6 @@ stochastic_round = Exercise(
                         lambda x, u: u < x - np.trunc(x),
                         lambda x, u: u < np.abs(x - np.trunc(x)),
                         lambda x, u: u < x - np.floor(x),
-                        lambda x, u: u < np.modf(x)[0],
                     )
                 ],
                 *[
@@ -96,18 +101,10 @@ stochastic_round = Exercise(
                         "Positive numbers are right. Behind the point of -2.25 stands its distance from -2. How "
                         "far is it from the whole number below?",
                     )
-                    for above in (
-                        lambda x, u: u < np.abs(x) % 1,
-                        lambda x, u: u < np.modf(x)[0],
-                    )
+                    for above in (lambda x, u: u < np.abs(x) % 1, lambda x, u: u < np.modf(x)[0])
                 ],
                 (
-                    lambda case, rank: (
-                        np.sign(case.arguments[0][0])
-                        * rounded(np.floor, lambda x, u: u < x % 1)(
-                            Case("", ((np.abs(case.arguments[0][0]), case.arguments[0][1]),)), rank
-                        )
-                    ),
+                    lambda x, u: np.sign(x) * rounded()(np.abs(x), u),
                     "The mean is right. But with its sign set aside a negative number goes away from 0 "
                     "where u is small. The docstring goes up there, so that results can be compared.",
                 ),
@@ -123,28 +120,27 @@ stochastic_round = Exercise(
                 ),
                 (
                     rounded(np.ceil, lambda x, u: u < x - np.ceil(x)),
-                    "It begins from the whole number above, and x minus that is never positive: all is rounded up.",
+                    "All is rounded up, whatever u is. (x minus the whole number above it is never positive.)",
                 ),
                 (
                     rounded(np.floor, lambda x, u: u < x),
                     "u is compared with x itself. With which part of it should it be?",
                 ),
-                (
-                    lambda case, rank: case.arguments[0][0] + (case.arguments[0][1] < 0),
-                    "Nothing was rounded.",
-                ),
+                (lambda x, u: +x, "Nothing was rounded."),
                 (
                     rounded(np.round),
                     "It begins from the nearest whole number, and goes up from there. From which one must it begin, "
                     "so that the mean is right?",
                 ),
                 (
-                    lambda case, rank: np.floor(case.arguments[0][0] + case.arguments[0][1]),
+                    lambda x, u: np.floor(x + u),
                     "On average that is right as well: it goes up where u is large. The docstring goes up where u is "
                     "small, so that results can be compared.",
                 ),
             ],
             otherwise=which_neighbour,
+            same=alike,
+            seen=first_wrong,
         ),
     ],
     hints=[
@@ -178,7 +174,7 @@ def fed_back(gradients, k, p=lambda g, e: g + e, e=lambda g, e, p, c: p - c, key
         c[largest] = to_send[largest]
         sent.append(c)
         error = e(g, error, to_send, c)
-    return [*sent, error]
+    return sent, error
 
 
 OTHER_FEEDBACK = [
@@ -222,38 +218,58 @@ OTHER_FEEDBACK = [
 ]
 
 
-def conserved(case, answer):
-    """The right numbers are sent in each step, and the right ones are left."""
-    ((gradients, k),), (got,) = case.arguments, answer.results
+def arrays_of_steps(case, answer):
+    """(sent, e), and sent has an array for each step."""
+    ((gradients, _),), (got,) = case.arguments, answer.results
     d, number = gradients[0].size, len(gradients)
     if not isinstance(got, tuple | list) or len(got) != 2:
         return Finding("it did not return (sent, e).", "Return two things: a list of arrays, and an array.")
-    if isinstance(got[0], np.ndarray) and got[0].ndim == 2:
-        got = (list(got[0]), got[1])
-    if not isinstance(got[0], list) or len(got[0]) != number:
+    if not isinstance(got[0], list | tuple | np.ndarray) or len(got[0]) != number:
         return Finding(
             f"sent is no list of {checks.count(number, 'array')}.", "It has an array of d numbers for each step."
         )
-    together = [*got[0], got[1]]
-    if not all(isinstance(each, np.ndarray) and each.shape == (d,) for each in together):
+    if not all(isinstance(each, np.ndarray) and each.shape == (d,) for each in together(got)):
         return Finding(f"not all of sent and e are arrays of {d} numbers.", checks.SHAPE)
-    want = fed_back(gradients, k)
-    same = [alike(one, other) for one, other in zip(together, want)]
-    if all(same):
-        return None
-    first = same.index(False)
-    what = "e in the end" if first == number else f"what is sent in step {first}"
-    hints = (hint for change, hint in OTHER_FEEDBACK if all(map(alike, together, fed_back(gradients, k, **change))))
-    if number > 1 and all(np.array_equal(each, got[0][0]) for each in got[0]):
-        hint = "All entries of sent are equal: is it one array, written again in each step? Each needs one of its own."
-        return Finding("the same is sent in every step.", hint)
-    otherwise = "Follow one number over three steps in which it is never sent, and then is: what is in e each time?"
-    return Finding(f"{what} is not right.", next(hints, otherwise))
+    strange = {each.dtype.name for each in together(got)} - {"float64"}
+    if strange:
+        return Finding(
+            f"there are arrays of {strange.pop()} among them.", "The gradients are float64: so is what is sent."
+        )
+    return None
+
+
+def together(got):
+    """All arrays of (sent, e)."""
+    return [*got[0], got[1]]
+
+
+def first_unlike(want, got, gradients, k):
+    same = list(map(alike, together(got), together(want)))
+    where = same.index(False)
+    return f"{'e in the end' if where == len(gradients) else f'what is sent in step {where}'} is not right."
+
+
+def follow_one(want, got, gradients, k):
+    """The hint for what none of the known mistakes gives."""
+    if len(gradients) > 1 and got[0][0].any() and all(np.array_equal(each, got[0][0]) for each in got[0]):
+        return "All entries of sent are equal: is it one array, written again in each step? Each needs one of its own."
+    if any(np.count_nonzero(each) > k for each in got[0]):
+        return f"More than k = {k} numbers are sent in a step. Which are the k largest, and what becomes of the others?"
+    return "Follow one number over three steps in which it is never sent, and then is: what is in e each time?"
 
 
 error_feedback = Exercise(
-    cases=steps((6, 1, 4), (10, 3, 5), (30, 4, 6), (8, 1, 12), (5, 5, 3), (7, 2, 1)),
-    checks=[checks.kept("gradients"), conserved],
+    cases=steps((6, 1, 4), (10, 3, 5), (30, 4, 6), (8, 1, 12), (5, 5, 3), (7, 2, 1), (2000, 20, 3)),
+    checks=[
+        arrays_of_steps,
+        Recognised(
+            fed_back,
+            slips=[(functools.partial(fed_back, **change), hint) for change, hint in OTHER_FEEDBACK],
+            otherwise=follow_one,
+            same=lambda one, other: all(map(alike, together(one), together(other))),
+            seen=first_unlike,
+        ),
+    ],
     hints=[
         "Take d = 2, k = 1, and the gradient [3, 1] in every step. What is sent in the first step, what is left? And "
         "in the second, third and fourth?",

@@ -7,6 +7,8 @@ import numpy as np
 
 from exercises.grading import Exercise, Finding, checks, choices, inputs
 
+from .common import Recognised
+
 
 def dense(P, n, bandwidth):
     return 2 * (P - 1) / P * n / bandwidth
@@ -265,73 +267,54 @@ LARGE = {  # the usual arguments
 SAMPLED = (
     "Of 1000 numbers 10 are sent: a number is sent with probability 1/100. What is the mean of what becomes of it?"
 )
+BIASED = {  # why the mean is not right
+    "A": "Nothing is drawn at random, so the mean of C(x) is C(x). Is that x, if small numbers always become 0?",
+    "C": SAMPLED,
+    "D": "The number is sent as it is, with probability p: the mean is p x_i. What would have to be sent, for the mean "
+    "to be x_i?",
+    "F": "Work out the mean for x_i, and then for -x_i: the sign of x_i is nowhere in the formula. (Textbooks call "
+    "this one unbiased.)",
+    "H": "Nothing is drawn at random here. Do all numbers have the same magnitude?",
+    "J": "Rounded to nearest 0.3 always becomes 0: no chance, so the mean is 0 as well.",
+}
 who_is_unbiased = Exercise(
     cases=inputs.calls(()),
     checks=[
         choices.Situations(
             {
-                "A": "contraction",
-                "B": "unbiased",
-                "C": "contraction",
-                "D": "contraction",
-                "E": "unbiased",
-                "F": "neither",
-                "G": "unbiased",
-                "H": "contraction",
-                "I": "neither",
-                "J": "contraction",
+                **dict.fromkeys("ACDHJ", "contraction"),
+                **dict.fromkeys("BEG", "unbiased"),
+                **dict.fromkeys("FI", "neither"),
                 "K": "both",
             },
             NAMES,
             why={
-                ("A", "unbiased"): "Nothing is drawn at random, so the mean of C(x) is C(x). Is that x, if small "
-                "numbers always become 0?",
-                ("A", "both"): "Nothing is drawn at random, so the mean of C(x) is C(x). Is that x, if small numbers "
-                "always become 0?",
+                **{(letter, name): hint for letter, hint in BIASED.items() for name in ("unbiased", "both")},
                 ("A", "neither"): "What is left out are the smallest numbers: at most which part of |x|^2 is that?",
                 ("B", "contraction"): SAMPLED + " And how long is C(x), if a large number is multiplied by 100?",
                 ("B", "both"): "Its mean is right. But how far from x is C(x), if one number is multiplied by 100 and "
                 "the others become 0? Work out the mean of |C(x) - x|^2 for equal numbers.",
-                ("C", "unbiased"): SAMPLED,
-                ("C", "both"): SAMPLED,
                 ("C", "neither"): "It is biased. But a number that is sent makes no error, so the error is that of 99 "
                 "numbers of 100: compare with |x|^2.",
-                ("D", "unbiased"): "The number is sent as it is, with probability p: the mean is p x_i. What would "
-                "have to be sent, for the mean to be x_i?",
-                ("D", "both"): "The number is sent as it is, with probability p: the mean is p x_i. What would have to "
-                "be sent, for the mean to be x_i?",
                 ("D", "neither"): "Biased it is. But an error is made only where a number is not sent, and then it is "
                 "|x_i|, no more; and the largest is always sent.",
                 ("E", "contraction"): "A number is sent with probability p, and divided by p: what is the mean?",
                 ("E", "both"): "The mean is right. Now one number is max and 999 are max / 30: all of these that are "
                 "sent become max. Compare the mean of |C(x) - x|^2 with |x|^2.",
-                ("F", "unbiased"): "Work out the mean for x_i, and then for -x_i: the sign of x_i is nowhere in the "
-                "formula. (Textbooks call this one unbiased.)",
-                (
-                    "F",
-                    "both",
-                ): "Work out the mean for x_i, and then for -x_i: the sign of x_i is nowhere in the formula.",
                 ("F", "contraction"): "Each of the 1000 numbers becomes as large as the whole vector is long. How far "
                 "from x is that?",
                 ("G", "contraction"): "Work out the mean: p max - (1 - p) max, with that p.",
                 ("G", "both"): "Right on average. Now x has one number that is not 0: the 999 others become +max or "
                 "-max. How far from x is C(x)?",
-                ("H", "unbiased"): "Nothing is drawn at random here. Do all numbers have the same magnitude?",
-                ("H", "both"): "Nothing is drawn at random here. Do all numbers have the same magnitude?",
                 ("H", "neither"): "Work out |C(x) - x|^2 with m for the mean magnitude, and multiply it out: it is "
                 "|x|^2 - 1000 m^2. How small can m be, compared with |x|?",
                 ("I", "unbiased"): "990 numbers always become 0. Is that right on average?",
                 ("I", "contraction"): "How long is C(x)? 10 numbers, each as large as the whole vector is long. (Other "
                 "lengths would do: the mean magnitude of the 10, for one.)",
-                ("J", "unbiased"): "Rounded to nearest 0.3 always becomes 0: no chance, so the mean is 0 as well.",
-                ("J", "both"): "Rounded to nearest 0.3 always becomes 0: no chance, so the mean is 0 as well.",
                 ("J", "neither"): "Each error is at most half a step, max / 254. What is the most that 1000 such "
                 "squares add up to, compared with max^2?",
-                (
-                    "K",
-                    "unbiased",
-                ): "The mean is right. And the error: the mean square of each is at most a quarter of a "
-                "step squared. What do 1000 of these add up to, compared with max^2?",
+                ("K", "unbiased"): "The mean is right. And the error: the mean square of each is at most a quarter of "
+                "a step squared. What do 1000 of these add up to, compared with max^2?",
                 ("K", "contraction"): "The error is small enough. But it is also rounded at random so that the mean is "
                 "right.",
             },
@@ -353,94 +336,111 @@ who_is_unbiased = Exercise(
 )
 
 
-def delays(seconds, updates, **options):
-    """How late each gradient is; or what somebody gets who counts differently."""
-    after, counts_own, first = options.get("after", False), options.get("own", 0), options.get("last_first", False)
-    before_own, together = options.get("before_own", False), options.get("together", False)
-    time, version, late = list(seconds), [0] * len(seconds), []
+def delays(seconds, updates, own=0, reads_after=True, waits=False, together=False, lowest_first=True):
+    """How late each gradient is; or what somebody gets who counts differently.
+
+    own           what a gradient's own update counts
+    reads_after   a worker reads after its own update; else before it
+    waits         those that push at the same time read when all of them have pushed
+    together      and count the updates before the first of them
+    """
+    seconds, version, late = np.array(seconds, float), [0] * len(seconds), []
+    time = seconds.copy()
     while len(late) < updates:
-        now = min(time)
-        pushing = [worker for worker, when in enumerate(time) if when == now]
-        before = len(late)
-        for worker in pushing[::-1] if first else pushing:
-            late.append((before if together else len(late)) - version[worker] + counts_own)
-            version[worker] = len(late) - before_own
-            time[worker] += seconds[worker]
-        if after or together:
+        pushing, before = np.flatnonzero(time == time.min()), len(late)
+        for worker in pushing if lowest_first else pushing[::-1]:
+            late.append((before if together else len(late)) - version[worker] + own)
+            version[worker] = len(late) - (not reads_after)
+        time[pushing] += seconds[pushing]
+        if waits or together:
             for worker in pushing:
                 version[worker] = len(late)
     return late[:updates]
 
 
-OTHER_DELAYS = [
-    (
-        lambda seconds, updates: delays(seconds, updates, own=1),
-        "One too many each: a gradient's own update is none of those that made it late.",
-    ),
-    (
-        lambda seconds, updates: delays(seconds, updates, before_own=True),
-        "A worker reads after its own update, not before it: that update is in the weights that it reads.",
-    ),
-    (
-        lambda seconds, updates: delays(seconds, updates, together=True),
-        "Workers that push at the same time do so one after the other: the second one's gradient is late by the first "
-        "one's update.",
-    ),
-    (
-        lambda seconds, updates: delays(seconds, updates, after=True),
-        "Workers that push at the same time do so one after the other, and each reads directly after its own update. "
-        "So the first has not seen the update of the second.",
-    ),
-    (
-        lambda seconds, updates: delays(seconds, updates, last_first=True),
-        "Of several that push at the same time the one with the lowest number is first.",
-    ),
-    (
-        lambda seconds, updates: [len(seconds) - 1] * updates,
-        "P - 1 is right when equal workers have been at it for a while. Here they differ, and in the beginning all "
-        "have just read.",
-    ),
-    (
-        lambda seconds, updates: [t % len(seconds) for t in range(updates)],
-        "Your workers take turns. Who is quick pushes several times while a slow one computes.",
-    ),
-    (
-        lambda seconds, updates: [0] * updates,
-        "Nobody is late only if all wait for each other, or if there is one worker. A worker that computes for long "
-        "misses the updates of the others: count them.",
-    ),
-]
+def counted(**how):
+    return lambda seconds, updates: delays(seconds, updates, **how)
 
 
-def right_delays(case, answer):
-    """The right delays, one for each update."""
-    ((seconds, updates),), (got,) = case.arguments, answer.results
-    want = delays(seconds, updates)
-    got = got.tolist() if isinstance(got, np.ndarray) else list(got) if isinstance(got, tuple) else got
-    if got == want:
-        return None
+def in_list(got):
+    """A list of what was returned; other kinds of sequences of numbers are as good."""
+    return got.tolist() if isinstance(got, np.ndarray) else list(got) if isinstance(got, tuple) else got
+
+
+def whole_numbers(case, answer):
+    """As many whole numbers as there are updates."""
+    ((_, updates),), got = case.arguments, in_list(answer.results[0])
     if not isinstance(got, list) or not all(type(late) is int for late in got):
         return Finding(f"it returned {got!r:.100}.", "Return a list of whole numbers, one for each update.")
     if len(got) != updates:
         return Finding(
             f"it returned {checks.count(len(got), 'number')}; asked for are the first {updates}.",
-            "Of several that push at the same time some may be beyond the last update that is asked for.",
+            "Of several that push at the same time some may be beyond the last update that is asked for."
+            if len(got) > updates
+            else "Who pushes again and again is in the list each time, until there are as many as are asked for.",
         )
-    first = next(t for t in range(updates) if got[t] != want[t])
-    hints = (hint for other, hint in OTHER_DELAYS if got == other(seconds, updates))
-    otherwise = (
-        "How many updates had the weights had when this worker read them, and how many have they had when its gradient "
-        "arrives? Both are numbers of one counter."
-    )
+    return None
+
+
+def which_clock(want, got, seconds, updates):
+    """The hint for what none of the known mistakes gives."""
     if any(each % 1 for each in seconds):
-        otherwise = (
+        return (
             "Not all seconds are whole here. If whole ones were right: does your clock go from second to second? "
             "Between two pushes nothing happens, so it may go from push to push."
         )
-    return Finding(
-        f"gradient {first} (the first is 0) is {want[first]} late, not {got[first]}; you returned {got!r:.100}.",
-        next(hints, otherwise),
+    return (
+        "How many updates had the weights had when this worker read them, and how many have they had when its gradient "
+        "arrives? Both are numbers of one counter."
     )
+
+
+def first_late(want, got, *arguments):
+    first = next(t for t, late in enumerate(want) if in_list(got)[t] != late)
+    return f"gradient {first} (the first is 0) is {want[first]} late, not {got[first]}; you returned {got!r:.100}."
+
+
+right_delays = Recognised(
+    delays,
+    slips=[
+        (counted(own=1), "One too many each: a gradient's own update is none of those that made it late."),
+        (
+            counted(reads_after=False),
+            "A worker reads after its own update, not before it: that update is in the weights that it reads.",
+        ),
+        (
+            counted(together=True),
+            "Workers that push at the same time do so one after the other: the second one's gradient is late by the "
+            "first one's update.",
+        ),
+        (
+            counted(waits=True),
+            "Workers that push at the same time do so one after the other, and each reads directly after its own "
+            "update. So the first has not seen the update of the second.",
+        ),
+        (
+            counted(lowest_first=False),
+            "Of several that push at the same time the one with the lowest number is first.",
+        ),
+        (
+            lambda seconds, updates: [len(seconds) - 1] * updates,
+            "P - 1 is right when equal workers have been at it for a while. Here they differ, and in the beginning all "
+            "have just read.",
+        ),
+        (
+            lambda seconds, updates: [t % len(seconds) for t in range(updates)],
+            "Your workers take turns. Who is quick pushes several times while a slow one computes.",
+        ),
+        (
+            lambda seconds, updates: [0] * updates,
+            "Nobody is late only if all wait for each other, or if there is one worker. A worker that computes for "
+            "long misses the updates of the others: count them.",
+        ),
+    ],
+    otherwise=which_clock,
+    same=lambda one, other: in_list(one) == other,
+    seen=first_late,
+)
 
 
 how_late = Exercise(
@@ -454,10 +454,11 @@ how_late = Exercise(
         ([5], 4),
         ([0.5, 1.25, 0.75], 15),
         lambda rng: ((rng.integers(3, 20, 3) / 8).tolist(), 20),
+        lambda rng: (rng.integers(3, 400, 1100).tolist(), 200),
         ([2, 3], 0),
         names="seconds updates",
     ),
-    checks=[checks.kept("seconds"), right_delays],
+    checks=[whole_numbers, right_delays],
     hints=[
         "Take the example, workers of 1 s and 3 s. Write down a line for each push: when, by whom, how many updates "
         "there have been before, and with which weights this gradient was computed.",

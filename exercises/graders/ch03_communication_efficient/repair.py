@@ -7,7 +7,7 @@ import numpy as np
 from exercises.grading import Case, Distributed, Exercise, checks
 
 from ..ch02_data_parallel.common import called, only_collectives
-from .common import Gradient, result, same_on_all_ranks
+from .common import NUMBERED_AGAIN, Gradient, Recognised, alike, bytes_of_allreduces, first_wrong, result
 
 
 def phases_of(*rows):
@@ -26,16 +26,16 @@ def phases_of(*rows):
     return cases
 
 
-def slow(case, uphill=False, summed=False, momentum=True, by_rate=True, nesterov=False, **other):
-    """The weights after SlowMo, or after somebody's version of it."""
+def slow(case, uphill=False, summed=False, momentum=True, by_rate=True, nesterov=False, first=int, **other):
+    """The weights after SlowMo, or after somebody's version of it, in which a phase begins at step first(its first)."""
     w, _, phases, period, rate, alpha, beta = case.arguments[0]
     u = np.zeros_like(w)
     for phase in range(phases):
         ways = []
         for _, gradient, *_ in case.arguments:
             local = w.copy()
-            for step in range(phase * period, (phase + 1) * period):
-                local = local - rate * gradient(local, step)
+            for step in range(period):
+                local = local - rate * gradient(local, first(phase * period) + step)
             ways.append(local - w)
         p = -np.sum(ways, axis=0) / (1 if summed else case.ranks) / (1 if other.get("not_over_rate") else rate)
         before, u = u, beta * u * momentum + other.get("part", 1) * p
@@ -67,6 +67,7 @@ slow_momentum = Distributed(
         (2, 4, 2, 2, 1.0, 0.0),
         (1, 4, 3, 2, 0.5, 0.5),
         (4, 3, 3, 1, 1.0, 0.75),
+        (2, 1500, 2, 1, 1.0, 0.5),
     ),
     checks=[
         checks.arrays(lambda case, rank: case.arguments[rank][0].shape),
@@ -118,6 +119,7 @@ slow_momentum = Distributed(
                     lambda case, rank: slow(case, part=1 - case.arguments[0][6]),
                     "That is a running mean, with 1 - beta times the new gradient. Here it is added as it is.",
                 ),
+                (lambda case, rank: slow(case, first=lambda step: 0), NUMBERED_AGAIN),
                 (
                     lambda case, rank: slow(case, nesterov=True),
                     "That is Nesterov's form, as in DiLoCo: one momentum further. Asked for is the plain one.",
@@ -126,7 +128,7 @@ slow_momentum = Distributed(
             otherwise="Try it with alpha = 1 and beta = 0: it must be local SGD, weight for weight. Then one phase "
             "with beta above 0, then two.",
         ),
-        same_on_all_ranks(),
+        bytes_of_allreduces(lambda case: case.arguments[0][2]),
     ],
     endings={
         "UnboundLocalError": "The momentum is 0 before the first phase: it must be made before the loop.",
@@ -140,6 +142,9 @@ slow_momentum = Distributed(
         "by -alpha * rate * u.",
     ],
 )
+
+
+RATE = 0.125
 
 
 class Slope:
@@ -161,35 +166,32 @@ def late_updates(*rows):
     def cases(rng):
         for d, reads, strength in rows:
             yield Case(
-                f"reads {reads}, strength {strength}",
-                ((rng.choice([-1, 1], d) * rng.uniform(0.7, 1.2, d), Slope(rng, d), reads, 0.125, strength),),
+                f"d = {d}, reads {reads}, strength {strength}",
+                ((rng.choice([-1, 1], d) * rng.uniform(0.7, 1.2, d), Slope(rng, d), reads, RATE, strength),),
             )
 
     return cases
 
 
-def from_the_read_ones(case, rank):
-    """The weights of somebody who updates those that were read, and not those of now."""
-    ((w, gradient, reads, rate, strength),) = case.arguments
-    history = [w]
-    for t, read in enumerate(reads):
-        g = gradient(history[read])
-        history.append(history[read] - rate * (g + strength * g * g * (history[t] - history[read])))
-    return history[-1]
+def compensated(correct, fresh=False, lost=False):
+    """The weights, if correct(g, lambda, moved, delay) is what is used of a gradient.
 
+    fresh   the gradient is computed at the weights of now; lost: the update is made at the weights that were read
+    """
 
-def compensated(correct, fresh=False):
-    """The weights, if correct(g, lambda, moved, delay) is what is used of a gradient."""
-
-    def weights(case, rank):
-        ((w, gradient, reads, rate, strength),) = case.arguments
-        history = [w]
+    def weights(w, gradient, reads, rate, strength):
+        history = [w.copy()]
         for t, read in enumerate(reads):
             g = gradient(history[t if fresh else read])
-            history.append(history[t] - rate * correct(g, strength, history[t] - history[read], t - read))
+            used = correct(g, strength, history[t] - history[read], t - read)
+            history.append(history[read if lost else t] - rate * used)
         return history[-1]
 
     return weights
+
+
+def right(g, strength, moved, delay):
+    return g + strength * g * g * moved
 
 
 delay_compensated = Exercise(
@@ -200,12 +202,13 @@ delay_compensated = Exercise(
         (4, [0, 1, 2], 0.5),
         (4, [0, 0, 1], 0.0),
         (3, [], 0.5),
+        (3000, [0, 0, 1], 0.5),
     ),
     checks=[
         checks.arrays(lambda case, rank: case.arguments[rank][0].shape),
         checks.kept("w"),
-        result(
-            compensated(lambda g, s, moved, delay: g + s * g * g * moved),
+        Recognised(
+            compensated(right),
             slips=[
                 (
                     compensated(lambda g, s, moved, delay: g / (1 + delay)),
@@ -253,7 +256,7 @@ delay_compensated = Exercise(
                     "Where is lambda? `strength` says how much of the square stands for the Hessian.",
                 ),
                 (
-                    compensated(lambda g, s, moved, delay: g + s * g * g * moved / 0.125),
+                    compensated(lambda g, s, moved, delay: g + s * g * g * moved / RATE),
                     "The compensation and the rate: it belongs to the gradient, which is multiplied by rate once, with "
                     "the compensation in it. And the way is that of the weights, as it is.",
                 ),
@@ -263,7 +266,7 @@ delay_compensated = Exercise(
                     "late. It must be estimated.",
                 ),
                 (
-                    from_the_read_ones,
+                    compensated(right, lost=True),
                     "The update is made at the weights that were read, so all updates since then are lost. To which "
                     "weights is it to be added?",
                 ),
@@ -272,8 +275,12 @@ delay_compensated = Exercise(
                     "How late it is does not say how far the weights have moved, nor where to.",
                 ),
             ],
-            otherwise="Write down Taylor's series for one element: g(w_now) is about g(w_read) + slope times (w_now - "
-            "w_read). What stands for the slope here, and which of the two is history[t]?",
+            otherwise=lambda *_: (
+                "Write down Taylor's series for one element: g(w_now) is about g(w_read) + slope times (w_now - "
+                "w_read). What stands for the slope here, and which of the two is history[t]?"
+            ),
+            same=alike,
+            seen=first_wrong,
         ),
     ],
     endings={

@@ -1,8 +1,12 @@
 """Level 5 of chapter 3, speed up: how much of a gradient to send, given what was measured."""
 
+import functools
+import operator
+
 from exercises.grading import Exercise, Finding, inputs
 from exercises.grading.exercise import ALPHA, BETA
 
+from .common import Recognised
 from .predict import in_bytes, index_bits
 
 
@@ -31,11 +35,11 @@ def largest(arguments, **mistake):
     return fits
 
 
-def best(arguments):
+def best(*arguments, **mistake):
     whole = whole_seconds(*arguments)
     if whole <= arguments[-1]:
         return 0
-    return largest(arguments) or int(seconds_of(1, *arguments) < whole)
+    return largest(arguments, **mistake) or int(seconds_of(1, *arguments, **mistake) < whole)
 
 
 MISTAKES = [  # how somebody computes the time of Top-K, and the hint
@@ -60,27 +64,25 @@ MISTAKES = [  # how somebody computes the time of Top-K, and the hint
 ]
 
 
-def hidden(case, answer):
-    """The right k."""
-    (arguments,), (got,) = case.arguments, answer.results
-    d, *_, window = arguments
-    want, whole = best(arguments), whole_seconds(*arguments)
-    if isinstance(got, bool) or not isinstance(got, int) or not 0 <= got < max(d, 2):
+def some_k(case, answer):
+    """A whole number below d."""
+    (d, *_), got = case.arguments[0], answer.results[0]
+    if isinstance(got, bool) or not isinstance(got, int) or not 0 <= got < d:
         return Finding(
-            f"it returned {got!r}.", f"Return a whole number (int) from 0, which means all, to d - 1 = {d - 1:,}."
+            f"it returned {got!r:.100}.", f"Return a whole number (int) from 0, which means all, to d - 1 = {d - 1:,}."
         )
-    if got == want:
-        return None
-    took = whole if got == 0 else seconds_of(got, *arguments)
+    return None
+
+
+def how_long(want, got, d, *rest):
+    took = whole_seconds(d, *rest) if got == 0 else seconds_of(got, d, *rest)
     what = "the whole gradient" if got == 0 else f"k = {got:,}"
-    seen = f"{what} takes {took * 1e3:.9g} ms; the window is {window * 1e3:.9g} ms."
-    return Finding(seen, why_not(arguments, got, want, whole))
+    return f"{what} takes {took * 1e3:.9g} ms; the window is {rest[-1] * 1e3:.9g} ms."
 
 
-def why_not(arguments, got, want, whole):
+def why_not(want, got, *arguments):
     """Recognise how k was chosen."""
-    d, *_, window = arguments
-    hints = (hint for mistake, hint in MISTAKES if got and got == largest(arguments, **mistake))
+    whole, window = whole_seconds(*arguments), arguments[-1]
     if want == 0 and whole == window:
         return "The whole gradient takes exactly as long as the window: then it is hidden. Less, or less or equal?"
     if want == 0 and whole <= window:
@@ -97,12 +99,9 @@ def why_not(arguments, got, want, whole):
         return "Not even k = 1 is hidden. But it is there sooner than the whole gradient would be: less is exposed."
     if got == 0:
         return f"Uncompressed it takes {whole * 1e3:.6g} ms, and a part of it would fit into the window."
-    hint = next(hints, None)
-    if hint is not None:
-        return hint
     if got == 1:
         return "The least that can be sent loses the most, and whatever is hidden is free. How large may k be?"
-    if got in (d // 100, d // 1000, d // 10):
+    if got in (arguments[0] // share for share in (10, 100, 1000)):
         return "A fixed share is a habit. What is measured says how much can be sent for nothing."
     if seconds_of(got, *arguments) > window:
         return "That is more than fits. Work out the time of this k, and of k - 1: which is the last that fits?"
@@ -135,11 +134,21 @@ how_many_to_send = Exercise(
         (50, 2, 1e-4, 1e-9, 0.0, 1.1e-4),  # all but one would fit
         (2**20, 4, ALPHA, BETA, 0.0, 6 * (ALPHA + 2**20 * BETA)),  # the whole gradient just fits
         (2**20, 4, ALPHA, BETA, 0.0, 6 * (ALPHA + 2**20 * BETA) * (1 - 1e-6)),  # and just does not
-        (1024, 4, ALPHA, BETA, 0.0, 3 * (ALPHA + 37 * BETA)),  # 7 of them just fit
+        (2**20, 4, ALPHA, BETA, 0.0, 3 * (ALPHA + 650 * BETA)),  # 100 of them just fit
         *[(64, 4, ALPHA, BETA, (3 * ALPHA + (6 * 64 - 3 * wire) * BETA) / 64, 1e-7) for wire in (5.5, 4.5, 5)],
         names="d P alpha beta codec window",
     ),
-    checks=[hidden],
+    checks=[
+        some_k,
+        Recognised(
+            best,
+            slips=[(functools.partial(best, **mistake), hint) for mistake, hint in MISTAKES],
+            otherwise=why_not,
+            same=operator.eq,
+            seen=how_long,
+            telling=lambda want, got, *_: want > 0 and got > 1,
+        ),
+    ],
     endings={
         "cpu": "A billion values of k are too many to try. If k fits, every smaller one does: where is the border, in "
         "30 questions?",

@@ -10,8 +10,11 @@ from exercises.grading.exercise import ALPHA, BETA
 from ..ch02_data_parallel.common import called, communicated, only_collectives
 from .common import (
     CLOSE32,
+    NUMBERED_AGAIN,
+    SEVEN_DIGITS,
     Gradient,
     alike,
+    bytes_of_allreduces,
     bytes_of_wires,
     part,
     result,
@@ -56,8 +59,15 @@ def last_of_each_place(case, rank):
 
 
 def unsent(case, rank, p=lambda g, e: g + e):
+    """What somebody keeps who counts p and not g + e: p without what was sent."""
     g, e, k = case.arguments[rank]
     return p(g, e) - kept_of(g + e, k)
+
+
+def zeros_at(case, rank, p):
+    """The same with zeros in the places of what was sent."""
+    g, e, k = case.arguments[rank]
+    return np.where(kept_of(g + e, k) != 0, 0, p(g, e))
 
 
 def one_or_two_allgathers(if_reduced):
@@ -87,14 +97,13 @@ def size_of(case):
 
 
 top_k_sum = Distributed(
-    cases=sparse_gradients((2, 14, 3), (3, 22, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5)),
+    cases=sparse_gradients((2, 14, 3), (3, 22, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5), (2, 70_000, 20)),
     checks=[
         several_arrays(["total", "error"], np.float32),
-        checks.kept("g or e"),
         only_collectives,
         one_or_two_allgathers(
-            "What is reduced has all its d numbers, most of them 0: compressed on paper, and not on the wire. Send "
-            "what is left of the gradient, by Allgather, and add it up afterwards."
+            "A reduction of all d numbers, most of them 0, is compressed on paper, and not on the wire; and nothing "
+            "else must be agreed upon. Send what is left of the gradient, by Allgather, and add it up afterwards."
         ),
         result(
             lambda case, rank: sparse(case).sum(axis=0),
@@ -155,23 +164,22 @@ top_k_sum = Distributed(
                     lambda case, rank: case.arguments[rank][0] + case.arguments[rank][1],
                     "That is all of g + e, also what was sent, which would be sent again.",
                 ),
-                (
-                    lambda case, rank: unsent(case, rank, lambda g, e: g),
-                    "The old error is forgotten: what is left of g + e, and not of g?",
-                ),
-                (
-                    lambda case, rank: unsent(case, rank, lambda g, e: g + 2 * e),
-                    "The old error is in it twice: g + e has it already.",
-                ),
+                *[
+                    (lambda case, rank, of=of, p=p: of(case, rank, p), hint)
+                    for of in (unsent, zeros_at)
+                    for p, hint in (
+                        (lambda g, e: g, "The old error is forgotten: what is left of g + e, and not of g?"),
+                        (lambda g, e: g + 2 * e, "The old error is in it twice: g + e has it already."),
+                    )
+                ],
                 (lambda case, rank: -unsent(case, rank), "The sign is wrong: what was not sent is still to be added."),
-                (
-                    lambda case, rank: sum(case.arguments[rank][:2]) - sparse(case).sum(axis=0),
-                    "The total of all ranks was taken away. What has this rank sent itself?",
-                ),
-                (
-                    lambda case, rank: sum(case.arguments[rank][:2]) - sparse(case).mean(axis=0),
-                    "The mean over all ranks was taken away. What has this rank sent itself?",
-                ),
+                *[
+                    (
+                        lambda case, rank, over=over: sum(case.arguments[rank][:2]) - over(sparse(case), axis=0),
+                        f"The {name} of all ranks was taken away. What has this rank sent itself?",
+                    )
+                    for over, name in ((np.sum, "total"), (np.mean, "mean"))
+                ],
                 (lambda case, rank: sparse(case)[rank], "That is what was sent. Asked for is what was not."),
                 (lambda case, rank: case.arguments[rank][1], "That is the error as it was before."),
             ],
@@ -183,14 +191,13 @@ top_k_sum = Distributed(
         bytes_of_wires(
             lambda case: 8 * k_of(case),
             slips=[
-                (
-                    lambda case: 4 * size_of(case),
-                    "The dense vector was sent, zeros and all: right numbers, and nothing is saved.",
-                ),
-                (
-                    lambda case: 8 * size_of(case),
-                    "The dense vector was sent, zeros and all: right numbers, and nothing is saved.",
-                ),
+                *[
+                    (
+                        lambda case, each=each: each * size_of(case),
+                        "The dense vector was sent, zeros and all: right numbers, and nothing is saved.",
+                    )
+                    for each in (4, 8)
+                ],
                 (
                     lambda case: 12 * k_of(case),
                     "Somewhere 64 bits travel: argsort gives int64, and an array made without a dtype is float64. "
@@ -203,6 +210,7 @@ top_k_sum = Distributed(
                 ),
             ],
             otherwise="Each rank sends k values and k indices, of 4 bytes each, and nothing else.",
+            what="wires of that size need",
         ),
     ],
     endings={
@@ -297,11 +305,17 @@ def bits_of(case):
 
 one_bit_sum = Distributed(
     cases=gradients_and_chances(
-        (2, 16, ""), (3, 21, ""), (2, 30, ""), (1, 11, ""), (4, 40, ""), (3, 13, ", rank 2 has zeros"), (2, 1, "")
+        (2, 16, ""),
+        (3, 21, ""),
+        (2, 30, ""),
+        (1, 11, ""),
+        (4, 40, ""),
+        (3, 13, ", rank 2 has zeros"),
+        (2, 1, ""),
+        (2, 3001, ""),
     ),
     checks=[
         checks.arrays(lambda case, rank: (size_of(case),), np.float32),
-        checks.kept("g or u"),
         only_collectives,
         one_or_two_allgathers(
             "A reduction adds numbers, and what travels here are bits: reduced they would be d whole numbers again. "
@@ -429,6 +443,7 @@ one_bit_sum = Distributed(
                 ),
             ],
             otherwise="4 bytes for the scale, a bit for each number, and nothing else.",
+            what="wires of that size need",
         ),
     ],
     endings={
@@ -529,11 +544,18 @@ def calls_of_local_sgd(case, made):
 
 
 local_sgd = Distributed(
-    cases=runs((2, 5, 4, 2), (3, 4, 7, 3), (3, 6, 3, 1), (1, 4, 3, 2), (4, 3, 2, 5), (2, 4, 6, 3), (2, 3, 0, 2)),
+    cases=runs(
+        (2, 5, 4, 2),
+        (3, 4, 7, 3),
+        (3, 6, 3, 1),
+        (1, 4, 3, 2),
+        (4, 3, 2, 5),
+        (2, 4, 6, 3),
+        (2, 3, 0, 2),
+        (2, 1500, 2, 1),
+    ),
     checks=[
         checks.arrays(lambda case, rank: (size_of(case),)),
-        checks.kept("w"),
-        checks.own_memory("w"),
         only_collectives,
         called(averages, calls_of_local_sgd),
         result(
@@ -562,11 +584,7 @@ local_sgd = Distributed(
                     trained(meet=lambda case: lambda step: False),
                     "Each rank returns its own weights: what comes out of the Allreduce must take their place.",
                 ),
-                (
-                    trained(number=lambda step, period: step % period),
-                    "The steps are numbered from 0 again in every period, so each rank sees the same samples again "
-                    "and again. gradient wants the number of the step in the whole run.",
-                ),
+                (trained(number=lambda step, period: step % period), NUMBERED_AGAIN),
                 (
                     trained(number=lambda step, period: step + 1),
                     "Steps are numbered from 0: the first gradient is that of step 0.",
@@ -581,6 +599,7 @@ local_sgd = Distributed(
             "weights does each compute its gradient, and what is averaged when?",
         ),
         same_on_all_ranks(),
+        bytes_of_allreduces(lambda case: len(averages(case))),
     ],
     hints=[
         "Four steps in periods of 2: own step, own step, average, own step, own step, average. And five steps?",
@@ -618,6 +637,8 @@ def means_of_pairs(case, answer):
         found = "something else" if weights is None else sums.formula(weights).removesuffix(", in block 0")
         right = f"x[{rank}]" if partner is None else f"0.5 x[{min(rank, partner)}] + 0.5 x[{max(rank, partner)}]"
         seen = f"rank {rank} returned {found}; right is {right} (x[k] is what rank k holds)."
+        if alike(got, want, CLOSE32):
+            return Finding(seen, SEVEN_DIGITS)
         if partner is None:
             return Finding(seen, "This rank has no partner in this step, and keeps what it has.")
         if alone[rank] and alone[partner]:
@@ -658,15 +679,18 @@ def same_bits_of_partners(case, answer):
 
 
 def partners_only(case, answer):
-    """One message to the partner, none without."""
-    for rank, (_, partner) in enumerate(case.arguments):
+    """One message to the partner, of x, and none without."""
+    for rank, (x, partner) in enumerate(case.arguments):
         to = [dest for dest, _ in answer.sent[rank]]
-        want = [] if partner is None else [partner]
-        if to != want:
-            seen = f"rank {rank} sent {checks.count(len(to), 'message')}{' to ' * bool(to)}{', '.join(map(str, to))}."
+        if to != ([] if partner is None else [partner]):
             return Finding(
-                seen,
+                f"rank {rank} sent {checks.count(len(to), 'message')}{' to ' * bool(to)}{', '.join(map(str, to))}.",
                 "One message each way between partners is all: nobody else has to do with it.",
+            )
+        if to and answer.sent[rank][0][1] != x.nbytes:
+            return Finding(
+                f"rank {rank} sent {checks.count(answer.sent[rank][0][1], 'byte')}; x has {x.nbytes:,}.",
+                "What is sent is x, as it is, and nothing else.",
             )
     return None
 
@@ -685,11 +709,10 @@ gossip_step = Distributed(
         (9, [4, 5, 6, 7, 0, 1, 2, 3]),
         (8, [None]),
         (5, [None, None]),
+        (1500, [1, 0]),
     ),
     checks=[
         checks.arrays(lambda case, rank: (size_of(case),)),
-        checks.unchanged,
-        checks.new_array,
         checks.point_to_point,
         means_of_pairs,
         partners_only,
@@ -723,10 +746,10 @@ SLACK = 400  # ticks: far more than the messages take, far less than a gradient
 
 
 class Work:
-    """gradient(comm, w, step) of one worker: takes its time, and writes down when it began and what was in w.
+    """gradient(comm, w, step) of one rank: takes its time, and writes down when it began and what was in w.
 
-    The first element of gradient number i of all is 2^i, and w begins with 0 there; so w[0] tells which gradients are
-    in it. The text of the log, "step:begin:end:those" a gradient, is what the grader sees.
+    The first element of gradient number i of all workers is 2^i, and w begins with 0 there; so w[0] tells which of them
+    are in it. The text of the log, "step:begin:end:those" a gradient, is what the grader sees.
     """
 
     def __init__(self, seconds, table, rate):
@@ -747,18 +770,18 @@ class Work:
 
 
 def trainings(*rows):
-    """Cases (bound, for each worker its times in units of 100 us)."""
+    """Cases (elements more than gradients, bound, for each worker its times in units of 100 us)."""
 
     def cases(rng):
-        for bound, *times in rows:
+        for more, bound, *times in rows:
             steps, rate = len(times[0]) if times else 3, 0.125
-            d = 4 + steps * len(times)
-            tables = [rng.standard_normal((steps, d)) for _ in times]
-            for number, table in enumerate(tables):
+            d = more + steps * len(times)
+            tables = [rng.standard_normal((steps, d)) for _ in [0, *times]]
+            for number, table in enumerate(tables[1:]):
                 table[:, 0] = 2.0 ** (number * steps + np.arange(steps))
             w = np.concatenate([[0], rng.standard_normal(d - 1)])
-            work = [Work([], np.empty((0, d)), rate)]
-            work += [Work([each * 1e-4 for each in mine], table, rate) for mine, table in zip(times, tables)]
+            work = [Work([1e-4] * steps, tables[0], rate)]
+            work += [Work([each * 1e-4 for each in mine], table, rate) for mine, table in zip(times, tables[1:])]
             label = f"a server and {checks.count(len(times), 'worker')}, {checks.count(steps, 'step')}, bound {bound}"
             yield Case(label, tuple((w.copy(), each, steps, bound, rate) for each in work))
 
@@ -772,8 +795,11 @@ def all_gradients(case, answer):
     names = ["w", *(f"gradient {t} of worker {k}" for k in range(1, case.ranks) for t in range(steps))]
     weights = np.array([1] + [-rate] * (len(parts) - 1))
     for rank, got in enumerate(answer.results):
-        if alike(got, weights @ np.stack(parts)):
+        right = weights @ np.stack(parts)
+        if alike(got[:1], right[:1]) and alike(got[1:], right[1:]):
             continue
+        if alike(got[1:], right[1:], CLOSE32):
+            return Finding(f"the weights on rank {rank} are right to about 7 digits.", SEVEN_DIGITS)
         found = sums.recipe(got, [[each] for each in parts])
         if found is None:
             return Finding(
@@ -840,26 +866,45 @@ def clocks(case, those):
     return [bin(those >> k * steps & (1 << steps) - 1).count("1") for k in range(case.ranks - 1)]
 
 
+def of_earlier(case, workers, begin, clock):
+    """The worker, if there is one, of whom more gradients had arrived at `begin` than weights with this clock have."""
+    bound, nbytes = case.arguments[0][3], case.arguments[0][0].nbytes
+    there_and_back = 2 * (ALPHA + nbytes * BETA) / TICK - 2
+    for worker, (log, known) in enumerate(zip(workers, clock), 1):
+        decides = max(clock) - known > bound  # the server had to wait for the next one, or has not waited
+        if known < len(log) and log[known][2] + (there_and_back if decides else SLACK) <= begin:
+            return worker
+    return None
+
+
 def fresh_and_bounded(case, answer):
     """What a worker's weights have in them: all of its own gradients so far, and of nobody's too few."""
     bound = case.arguments[0][3]
     workers = logs(answer)[1:]
     for worker, log in enumerate(workers, 1):
-        for step, _, _, those in log:
+        for step, begin, _, those in log:
             clock = clocks(case, those)
             if those < 0 or clock[worker - 1] != step:
                 return Finding(
                     f"worker {worker} computed gradient {step} at weights without its own "
                     f"{checks.count(step, 'gradient')} before.",
-                    "A worker begins with weights that the server has sent after its last gradient had arrived: did "
-                    "it receive them, and into the array that it computes with?",
+                    "A worker begins with the weights that the server has when its last gradient has been used: did it "
+                    "receive any, into the array that it computes with? And did the server send those?",
+                )
+            old = answer.seconds is not None and of_earlier(case, workers, begin, clock)
+            if old:
+                return Finding(
+                    f"worker {worker} got weights for its gradient {step} with {clock[old - 1]} of worker {old}'s "
+                    "gradients in them, when more had arrived.",
+                    "Those are weights of an earlier time. What the server sends are its weights as they are when it "
+                    "sends, with every gradient in them that has arrived.",
                 )
             if step - min(clock) > bound:
                 slowest = clock.index(min(clock)) + 1
                 ahead = max(each[0] - min(clocks(case, each[3])) for mine in workers for each in mine if each[3] >= 0)
                 return Finding(
-                    f"worker {worker} got weights for its gradient {step} while {min(clock)} of worker {slowest} had "
-                    f"arrived: {step - min(clock)} ahead, and the bound is {bound}.",
+                    f"worker {worker} got weights for its gradient {step} with {min(clock)} of worker {slowest}'s "
+                    f"gradients in them: {step - min(clock)} ahead, and the bound is {bound}.",
                     "Nobody is more than one too far ahead. Is the comparison right by one? And do the clocks count "
                     "gradients that have arrived, and not weights that were sent?"
                     if ahead == bound + 1
@@ -927,16 +972,40 @@ def few_collectives(case, answer):
     return None
 
 
+def weights_and_gradients(case, answer):
+    """Messages between server and workers, each of d numbers: first all gradients, then what the end may need."""
+    (w, _, steps, *_), workers = case.arguments[0], range(1, case.ranks)
+    for rank, sent in enumerate(answer.sent):
+        many = steps * (1 if rank else len(workers))
+        most = many if communicated(answer, rank) else many + (0 if rank else len(workers))
+        if len(sent) < many or (most < len(sent) and not communicated(answer, rank)):
+            return Finding(
+                f"rank {rank} sent {checks.count(len(sent), 'message')}; {most} are needed.",
+                "The server sends weights, `steps` times to each worker and perhaps once more in the end. A worker "
+                "sends its gradients. Nothing else needs a message.",
+            )
+        for to, nbytes in sent[:many]:
+            if nbytes != w.nbytes or (rank and to) or to == rank:
+                return Finding(
+                    f"rank {rank} sent {checks.count(nbytes, 'byte')} to rank {to}; weights and gradients have "
+                    f"{w.nbytes:,}.",
+                    "Weights go from the server to a worker, gradients from a worker to the server, each in an array "
+                    "of d numbers and nothing else. Whose gradient it is, status.source tells.",
+                )
+    return None
+
+
 bounded_staleness = Distributed(
     cases=trainings(
-        (2, [1, 1, 1, 1, 1], [6, 6, 6, 6, 6]),
-        (2, [1, 6, 1, 6, 1], [6, 1, 6, 1, 6]),
-        (0, [1, 5, 1], [2, 1, 1], [1, 1, 4]),
-        (1, [5, 1, 1, 1], [1, 1, 5, 1], [2, 2, 2, 2]),
-        (9, [1, 1, 1], [8, 8, 8]),
-        (1, [2, 2]),
-        (1,),
-        (3, [], []),
+        (4, 2, [1, 1, 1, 1, 1], [6, 6, 6, 6, 6]),
+        (4, 2, [1, 6, 1, 6, 1], [6, 1, 6, 1, 6]),
+        (4, 0, [1, 5, 1], [2, 1, 1], [1, 1, 4]),
+        (4, 1, [5, 1, 1, 1], [1, 1, 5, 1], [2, 2, 2, 2]),
+        (4, 9, [1, 1, 1], [8, 8, 8]),
+        (4, 1, [2, 2]),
+        (4, 1),
+        (4, 3, [], []),
+        (1500, 1, [7, 7], [10, 10]),
     ),
     checks=[
         checks.arrays(lambda case, rank: (size_of(case),)),
@@ -945,6 +1014,7 @@ bounded_staleness = Distributed(
         all_gradients,
         fresh_and_bounded,
         nobody_waits_in_vain,
+        weights_and_gradients,
     ],
     endings={
         "Deadlock": "Compare what both sides do: for each time that a worker receives weights the server must send "

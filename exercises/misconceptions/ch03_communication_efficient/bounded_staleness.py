@@ -2,41 +2,8 @@
 
 from exercises.grading.wrong import edit, whole
 
+TOGETHER = "clock[worker] - min(clock.values()) <= bound"
 WRONG = [
-    whole(
-        "counts_what_was_sent",
-        "and not weights that were sent",
-        """
-        def bounded_staleness(comm, w, gradient, steps, bound, rate):
-            if comm.rank == 0:
-                clock = dict.fromkeys(range(1, comm.size), 0)
-                waiting = set(clock)
-
-                def release():
-                    slow = min(clock.values(), default=0)
-                    for r in sorted(waiting):
-                        if clock[r] < steps and clock[r] - slow <= bound:
-                            comm.Send(w, r)
-                            clock[r] += 1
-                            waiting.discard(r)
-
-                release()
-                for _ in range(steps * (comm.size - 1)):
-                    g = np.empty_like(w)
-                    status = mpi.Status()
-                    comm.Recv(g, mpi.ANY_SOURCE, status=status)
-                    w = w - rate * g
-                    waiting.add(status.source)
-                    release()
-            else:
-                for step in range(steps):
-                    comm.Recv(w, 0)
-                    g = gradient(comm, w, step)
-                    comm.Send(g, 0)
-            comm.Bcast(w, 0)
-            return w
-        """,
-    ),
     whole(
         "allreduce_every_step",
         "In a collective call all wait for all",
@@ -49,55 +16,6 @@ WRONG = [
             return w
         """,
     ),
-    edit(
-        "answers_the_pusher_only",
-        "others than its worker may go on",
-        "clock[r] += 1",
-        "",
-        """
-        waiting.add(status.source)
-        release()
-        """,
-        """
-        clock[status.source] += 1
-        r = status.source
-        if clock[r] < steps and clock[r] - min(clock.values()) <= bound:
-            comm.Send(w, r)
-        """,
-        of="counts_what_was_sent",
-    ),
-    edit("averaged", "nothing is averaged", "* g", "* g / len(clock)"),
-    edit(
-        "drops_late_gradients",
-        "Every gradient is used",
-        "] - min(clock.values()) <= bound and clock[worker] <",
-        "] <",
-        "w -= rate * g",
-        """
-        if max(clock.values()) - clock[status.source] <= bound:
-            w -= rate * g
-        """,
-    ),
-    whole(
-        "never_sends_weights",
-        "did it receive them",
-        """
-        def bounded_staleness(comm, w, gradient, steps, bound, rate):
-            if comm.rank:
-                for step in range(steps):
-                    comm.Send(gradient(comm, w, step), dest=0)
-            else:
-                g = np.empty_like(w)
-                for _ in range(steps * (comm.size - 1)):
-                    comm.Recv(g, mpi.ANY_SOURCE)
-                    w -= rate * g
-            comm.Bcast(w, root=0)
-            return w
-        """,
-    ),
-    edit("no_bound", "The fast worker has to wait", "- min(clock.values()) <= bound and clock[worker] <", "<"),
-    edit("one_too_few", "as far ahead as the bound says", ") <= bound", ") < bound"),
-    edit("step_by_step", "That is step by step together", "= bound and", "= 0 and"),
     whole(
         "trains_alone",
         "No gradient is in it",
@@ -108,6 +26,69 @@ WRONG = [
             return w
         """,
     ),
+    edit(
+        "answers_the_pusher_only",
+        "others than its worker may go on",
+        "in sorted(waiting)",
+        "in [status.source] if any(clock.values()) else sorted(waiting)",
+    ),
+    edit("averaged", "nothing is averaged", "rate * g", "rate * g / len(clock)"),
+    edit("backwards", "once each", "gradient(comm, w, step)", "gradient(comm, w, steps - 1 - step)"),
+    edit(
+        "counts_what_was_sent",
+        "and not weights that were sent",
+        "waiting.remove(worker)",
+        "waiting.remove(worker)\nclock[worker] += 1",
+        "clock[status.source] += 1",
+        "",
+    ),
+    edit(
+        "drops_late_gradients",
+        "Every gradient is used",
+        f"{TOGETHER} and",
+        "",
+        "w -= rate * g",
+        "if max(clock.values()) - clock[status.source] <= bound:\n    w -= rate * g",
+    ),
+    edit("never_sends_weights", "did it receive any", "comm.Recv(w, source=0)", "", "comm.Send(w, dest=worker)", ""),
+    edit("no_bound", "The fast worker has to wait", f"{TOGETHER} and", ""),
+    edit(
+        "old_snapshots",
+        "Those are weights of an earlier time",
+        "clock = dict.fromkeys(range(1, comm.size), 0)",
+        "clock, mine = dict.fromkeys(range(1, comm.size), 0), dict.fromkeys(range(1, comm.size), w.copy())",
+        "comm.Send(w, dest=worker)",
+        "comm.Send(mine[worker], dest=worker)",
+        "waiting.add(status.source)",
+        "mine[status.source] = w.copy()\nwaiting.add(status.source)",
+    ),
+    edit("one_too_few", "as far ahead as the bound says", "<= bound", "< bound"),
+    edit(
+        "server_works_too",
+        "it answers workers",
+        "comm.Bcast(w, root=0)",
+        "comm.rank or gradient(comm, w, 0)\ncomm.Bcast(w, root=0)",
+    ),
+    edit("step_by_step", "That is step by step together", "<= bound", "<= 0"),
     edit("uphill", "Uphill", "w -= rate", "w += rate"),
     edit("workers_keep_theirs", "How do they get to the workers in the end", "comm.Bcast(w, root=0)", ""),
+    edit(
+        "with_the_rank",
+        "status.source tells",
+        "comm.Send(gradient(comm, w, step), dest=0)",
+        "comm.Send(np.append(gradient(comm, w, step), comm.rank), dest=0)",
+        "np.empty_like(w)",
+        "np.empty(w.size + 1)",
+        "rate * g",
+        "rate * g[:-1]",
+    ),
+    edit(
+        "twice_in_the_end",
+        "Nothing else needs a message",
+        "for worker in others:\n    comm.Send(w, dest=worker)\nreturn w",
+        "for worker in others:\n    comm.Send(w, dest=worker)\n    comm.Send(w, dest=worker)\nreturn w",
+        "comm.Recv(w, source=0)\nreturn w",
+        "comm.Recv(w, source=0)\ncomm.Recv(w, source=0)\nreturn w",
+        of="again",
+    ),
 ]

@@ -2,51 +2,20 @@
 
 from exercises.grading.wrong import edit, whole
 
+MEETING = "(step + 1) % period == 0 or step + 1 == steps"
+REDUCED = "comm.Allreduce(mpi.IN_PLACE, w)\nw /= comm.size"
 WRONG = [
-    whole(
-        "never_communicates",
-        "each rank has trained a model of its own",
-        """
-        def local_sgd(comm, w, gradient, steps, period, rate):
-            w = w.copy()
-            for step in range(steps):
-                w -= rate * gradient(w, step)
-            return w
-        """,
-    ),
-    edit(
-        "averaged_twice",
-        "Averaged twice",
-        "if (step + 1) % period == 0 or step + 1 == steps:",
-        """
-        if (step + 1) % period == 0 or step + 1 == steps:
-            w /= comm.size
-        """,
-    ),
-    edit(
-        "every_step",
-        "It synchronises in every step",
-        "w -= rate * gradient(w, step)",
-        """
-        w -= rate * gradient(w, step)
-        comm.Allreduce(mpi.IN_PLACE, w)
-        w /= comm.size
-        """,
-        of="never_communicates",
-    ),
-    edit("forgets_the_last", "does not divide the steps", "0 or step + 1 == steps", "0"),
+    edit("averaged_twice", "Averaged twice", "w /= comm.size", "w /= comm.size**2"),
+    edit("every_step", "It synchronises in every step", f"if {MEETING}:", "if True:"),
+    edit("forgets_the_last", "does not divide the steps", " or step + 1 == steps", ""),
     edit(
         "gradients_and_weights",
         "two kinds of SGD at once",
+        "w -= rate * gradient(w, step)",
         """
-        w -= rate * gradient(w, step)
-        if (step + 1) % period == 0 or step + 1 == steps:
-        """,
-        """
-        gr = gradient(w, step)
-        comm.Allreduce(mpi.IN_PLACE, gr)
-        w -= rate * gr / comm.size
-        if (step + 1) % period == 0 or step == steps - 1:
+        g = gradient(w, step)
+        comm.Allreduce(mpi.IN_PLACE, g)
+        w -= rate * g / comm.size
         """,
     ),
     whole(
@@ -63,53 +32,34 @@ WRONG = [
         """,
     ),
     edit(
-        "meets_once",
-        "all meet after each of them",
-        "(step + 1) % period == 0 or step + 1 == steps",
-        "step == steps - 1",
+        "last_bits",
+        "replicas that differ by a bit",
+        REDUCED,
+        "mean = np.empty_like(w)\ncomm.Allreduce(w, mean)\nw += mean / comm.size - w",
     ),
-    edit(
-        "one_more_at_the_start",
-        "None is needed before the first step",
-        "w = w.copy()",
-        """
-        w = w.copy()
-        comm.Allreduce(mpi.IN_PLACE, w)
-        w /= comm.size
-        """,
-    ),
-    edit(
-        "rate_over_ranks",
-        "The steps are P times too short",
-        """
-        w -= rate * gradient(w, step)
-        if (step + 1) % period == 0 or step + 1 == steps:
-        """,
-        """
-        w -= rate / comm.size * gradient(w, step)
-        if (step + 1) % period == 0 or step == steps - 1:
-        """,
-    ),
+    edit("meets_once", "all meet after each of them", f"if {MEETING}", "if step == steps - 1"),
+    edit("never_communicates", "each rank has trained a model of its own", f"if {MEETING}", "if comm.size < 1"),
+    edit("on_w_itself", "The caller still needs it as it was", "w = w.copy()", ""),
+    edit("one_more_at_the_start", "None is needed before the first step", "w = w.copy()", f"w = w.copy()\n{REDUCED}"),
+    edit("rate_over_ranks", "The steps are P times too short", "rate * gradient", "rate / comm.size * gradient"),
     edit(
         "result_not_used",
         "Each rank returns its own weights",
-        """
-        comm.Allreduce(mpi.IN_PLACE, w)
-        w /= comm.size
-        """,
-        """
-        mean = np.empty_like(w)
-        comm.Allreduce(w, mean)
-        mean /= comm.size
-        """,
+        "comm.Allreduce(mpi.IN_PLACE, w)",
+        "comm.Allreduce(w, np.empty_like(w))",
+        "w /= comm.size",
+        "",
+    ),
+    edit("returns_w_itself", "Return memory of its own", "return w.copy()", "return w", of="again"),
+    edit(
+        "sends_the_loss_along",
+        "What is reduced is an array of d numbers",
+        REDUCED,
+        "both = np.append(w, step)\ncomm.Allreduce(mpi.IN_PLACE, both)\nw = both[:-1] / comm.size",
     ),
     edit("steps_from_0_again", "numbered from 0 again", "step)", "step % period)"),
+    edit("steps_from_1", "the first gradient is that of step 0", "w, step)", "w, step + 1)"),
     edit("sum", "P times too long after each average", "w /= comm.size", ""),
-    edit(
-        "too_early",
-        "The averages come at the wrong steps",
-        "(step + 1) % period == 0 or step + 1 == steps",
-        "step % period == 0",
-    ),
+    edit("too_early", "The averages come at the wrong steps", MEETING, "step % period == 0"),
     edit("uphill", "Uphill", "w -= rate", "w += rate"),
 ]

@@ -2,42 +2,8 @@
 
 from exercises.grading.wrong import edit, whole
 
+PACKED = "np.concatenate([p[indices], indices.view(np.float32)])"
 WRONG = [
-    whole(
-        "concatenated",
-        "what np.concatenate makes of float32 and integers",
-        """
-        def top_k_sum(comm, g, e, k):
-            p = g + e
-            idx = np.argsort(np.abs(p))[-k:].astype(np.int32)
-            msg = np.concatenate([p[idx], idx])
-            table = np.empty((comm.size, 2 * k))
-            comm.Allgather(msg, table)
-            total = np.zeros_like(p)
-            for row in table:
-                total[row[k:].astype(int)] += row[:k].astype(np.float32)
-            error = p.copy()
-            error[idx] = 0
-            return total, error
-        """,
-    ),
-    whole(
-        "minus_the_total",
-        "The total of all ranks was taken away",
-        """
-        def top_k_sum(comm, g, e, k):
-            p = g + e
-            indices = np.argsort(np.abs(p))[-k:].astype(np.int32)
-            all_values, all_indices = np.empty((comm.size, k), np.float32), np.empty((comm.size, k), np.int32)
-            comm.Allgather(p[indices], all_values)
-            comm.Allgather(indices, all_indices)
-            total = np.zeros_like(p)
-            for values, places in zip(all_values, all_indices):
-                total[places] += values
-            error = p - total
-            return total, error
-        """,
-    ),
     whole(
         "never_communicates",
         "an impostor of a sum",
@@ -51,195 +17,78 @@ WRONG = [
             return total, error
         """,
     ),
-    edit("all_of_it", "would be sent again", "p - total", "p.copy()", of="minus_the_total"),
+    edit("all_of_it", "would be sent again", "error[indices] = 0", ""),
     edit(
         "allreduce_of_zeros",
         "compressed on paper, and not on the wire",
-        "error[indices] = 0",
+        "return total, error",
+        "comm.Allreduce(mpi.IN_PLACE, total)\nreturn total, error",
+        of="never_communicates",
+    ),
+    edit(
+        "concatenated",
+        "what np.concatenate makes of float32 and integers",
+        "s.view(np.float32)",
+        "s",
+        "k), np.float32",
+        "k)",
+        "view(np.int32",
+        "astype(int",
+    ),
+    edit("converted_indices", "Indices that travelled as float32", "s.view", "s.astype", ".view(np.int32)]", "]"),
+    edit(
+        "dense_allgather",
+        "The dense vector was sent",
+        "return total, error",
         """
-        error[indices] = 0
-        comm.Allreduce(mpi.IN_PLACE, total)
+        table = np.empty((comm.size, p.size), np.float32)
+        comm.Allgather(total, table)
+        return table.sum(axis=0), error
         """,
         of="never_communicates",
     ),
-    whole(
-        "converted_indices",
-        "Indices that travelled as float32",
-        """
-        def top_k_sum(comm, g, e, k):
-            p = g + e
-            indices = np.argsort(np.abs(p))[-k:]
-            table = np.empty((comm.size, 2 * k), np.float32)
-            comm.Allgather(np.concatenate([p[indices], indices.astype(np.float32)]), table)
-            total, error = np.zeros_like(p), p.copy()
-            for row in table:
-                total[row[k:]] += row[:k]
-            error[indices] = 0
-            return total, error
-        """,
-    ),
-    whole(
-        "dense_allgather",
-        "The dense vector was sent",
-        """
-        def top_k_sum(comm, g, e, k):
-            p = g + e
-            indices = np.argsort(np.abs(p))[-k:]
-            sent, error = np.zeros_like(p), p.copy()
-            sent[indices] = p[indices]
-            error[indices] = 0
-            table = np.empty((comm.size, p.size), np.float32)
-            comm.Allgather(sent, table)
-            return table.sum(axis=0), error
-        """,
-    ),
     edit(
-        "error_first",
-        "The order is (total, error)",
-        """
-        error = p - total
-        return total, error
+        "each_broadcasts",
+        "Allgather, once or twice, is enough",
+        f"comm.Allgather({PACKED}, table)",
+        f"""
+        table[comm.rank] = {PACKED}
+        for root, row in enumerate(table):
+            comm.Bcast(row, root=root)
         """,
-        """
-        error = p.copy()
-        error[indices] = 0
-        return error, total
-        """,
-        of="minus_the_total",
     ),
+    edit("error_first", "The order is (total, error)", "return total, error", "return error, total"),
     edit(
-        "largest_value",
-        "-5 is more worth sending than 1",
-        "np.abs(p)",
-        "p",
-        "error = p - total",
+        "indices_one_by_one",
+        "Messages between two ranks can do it",
+        "comm.Allgather(indices, places)",
         """
-        error = p.copy()
-        error[indices] = 0
+        for other in range(comm.size):
+            comm.Sendrecv(indices, dest=other, recvbuf=places[other], source=other)
         """,
-        of="minus_the_total",
+        of="again",
     ),
-    whole(
-        "long_indices",
-        "Somewhere 64 bits travel",
-        """
-        def top_k_sum(comm, g, e, k):
-            p = g + e
-            indices = np.argsort(np.abs(p))[-k:]
-            all_values, all_indices = np.empty((comm.size, k), np.float32), np.empty((comm.size, k), np.int64)
-            comm.Allgather(p[indices], all_values)
-            comm.Allgather(indices, all_indices)
-            total = np.zeros_like(p)
-            for values, places in zip(all_values, all_indices):
-                total[places] += values
-            error = p.copy()
-            error[indices] = 0
-            return total, error
-        """,
-    ),
-    edit(
-        "magnitudes_sent",
-        "The magnitudes were sent",
-        """
-        msg = np.concatenate([p[idx], idx])
-        table = np.empty((comm.size, 2 * k))
-        """,
-        """
-        msg = np.concatenate([np.abs(p)[idx], idx.view(np.float32)])
-        table = np.empty((comm.size, 2 * k), np.float32)
-        """,
-        "astype(int)] += row[:k].astype(np.float32)",
-        "view(np.int32)] += row[:k]",
-        of="concatenated",
-    ),
-    edit(
-        "mean",
-        "not the mean",
-        "error = p - total",
-        """
-        total /= comm.size
-        error = p.copy()
-        error[indices] = 0
-        """,
-        of="minus_the_total",
-    ),
-    edit(
-        "never_fed_back",
-        "the error is never fed back",
-        "g + e",
-        "g",
-        "error = p - total",
-        """
-        error = g + e
-        error[indices] = 0
-        """,
-        of="minus_the_total",
-    ),
-    edit("no_error", "would be lost", "p - total", "np.zeros_like(p)", of="minus_the_total"),
-    edit(
-        "old_error_forgotten",
-        "The old error is forgotten",
-        "error = p - total",
-        """
-        error = g.copy()
-        error[indices] -= p[indices]
-        """,
-        of="minus_the_total",
-    ),
-    edit(
-        "old_error_twice",
-        "The old error is in it twice",
-        "error = p - total",
-        """
-        error = p + e
-        error[indices] -= p[indices]
-        """,
-        of="minus_the_total",
-    ),
+    edit("into_e", "argument 2 on rank 0 was changed", "p = g + e", "p = e\np += g"),
+    edit("largest_value", "-5 is more worth sending than 1", "np.abs(p)", "p"),
+    edit("long_indices", "Somewhere 64 bits travel", ".astype(np.int32)", "", of="again"),
+    edit("magnitudes_sent", "The magnitudes were sent", "p[indices],", "np.abs(p[indices]),"),
+    edit("mean", "not the mean", "return total,", "return total / comm.size,"),
+    edit("minus_the_mean", "The mean of all ranks was taken away", "error[indices] = 0", "error -= total / comm.size"),
+    edit("minus_the_total", "The total of all ranks was taken away", "error[indices] = 0", "error -= total"),
+    edit("never_fed_back", "the error is never fed back", "g + e", "g"),
+    edit("no_error", "would be lost", "error[indices] = 0", "error[:] = 0"),
+    edit("old_error_forgotten", "The old error is forgotten", "p.copy()", "g.copy()"),
+    edit("old_error_kept", "That is the error as it was before", "return total, error", "return total, e.copy()"),
+    edit("old_error_twice", "The old error is in it twice", "p.copy()", "p + e"),
     edit(
         "one_of_several",
         "np.add.at, adds all",
-        """
-        for values, places in zip(all_values, all_indices):
-            total[places] += values
-        error = p - total
-        """,
-        """
-        total[all_indices.ravel()] += all_values.ravel()
-        error = p.copy()
-        error[indices] = 0
-        """,
-        of="minus_the_total",
+        "np.add.at(total, places, values)",
+        "total[places] += values",
+        of="again",
     ),
-    edit(
-        "own_part",
-        "alone. What has come from the others",
-        "zip(all_values, all_indices)",
-        "[(p[indices], indices)]",
-        "error = p - total",
-        """
-        error = p.copy()
-        error[indices] = 0
-        """,
-        of="minus_the_total",
-    ),
-    edit(
-        "own_part_first",
-        "replicas that differ by a bit drift apart",
-        """
-        for values, places in zip(all_values, all_indices):
-            total[places] += values
-        error = p - total
-        """,
-        """
-        for step in range(comm.size):
-            rank = (comm.rank + step) % comm.size
-            total[all_indices[rank]] += all_values[rank]
-        error = p.copy()
-        error[indices] = 0
-        """,
-        of="minus_the_total",
-    ),
+    edit("own_part", "alone. What has come from the others", "in table", "in table[[comm.rank]]"),
+    edit("own_part_first", "replicas that differ by a bit", "in table", "in np.roll(table, -comm.rank, axis=0)"),
     edit(
         "pickled",
         "pickles its object",
@@ -250,4 +99,15 @@ WRONG = [
         """,
         of="never_communicates",
     ),
+    edit(
+        "sent_for_unsent",
+        "That is what was sent",
+        "error = np.zeros_like(p), p.copy()",
+        "error = np.zeros_like(p), 0 * p",
+        "error[indices] = 0",
+        "error[indices] = p[indices]",
+    ),
+    edit("smallest", "The smallest were taken", "[-k:]", "[:k]"),
+    edit("taken_away", "It is what is still owed", "g + e", "g - e"),
+    edit("wrong_sign", "what was not sent is still to be added", "return total, error", "return total, -error"),
 ]
