@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 help:
 	@echo "make book        build the book, warnings are errors      make serve      show it at http://localhost:$(PORT)"
-	@echo "make test        all checks (CH=9: only chapter 9's)      make lint       style, floors and rules only"
+	@echo "make test        all checks (CH=9, CH=worlds: only these) make lint       style, floors, types, rules only"
 	@echo "make test-machines   the tests as other processors, threads, cores, folders, Pythons would run them (over an hour)"
 	@echo "make notebooks   run the notebooks, store their outputs   make bench      the benchmarks"
 	@echo "make install     only set up $(VENV)                        make clean      remove what was built"

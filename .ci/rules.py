@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import complete
 import floors
 import sizes
 from chapters import ROOT
 
-RULES = (floors, sizes)
+RULES = (complete, floors, sizes)
 
 
 def faults(root: Path = ROOT) -> list[str]:

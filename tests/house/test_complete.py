@@ -1,0 +1,108 @@
+"""A planted chapter and a planted package: one line tells all that they lack, and each thing that is added is gone."""
+
+import json
+import shutil
+
+import pytest
+
+from .files import ROOT
+
+TEXTS = ("README.md", "book", "pyproject.toml")
+CHAPTER = {  # what a new chapter needs: (file, what is appended to it)
+    "its tests in TESTS of .ci/chapters.py, and with them its line in the budget report": None,
+    "exercises/ch10_..., its exercises": ("exercises/ch10_zero.py", ""),
+    "exercises/test_ch10_..., its exercises": ("exercises/test_ch10_zero.py", ""),
+    "exercises/solutions/ch10_..., its exercises": ("exercises/solutions/ch10_zero.py", ""),
+    "exercises/misconceptions/ch10_..., its exercises": ("exercises/misconceptions/ch10_zero/shards.py", ""),
+    "its place in the table of contents (book/_toc.yml)": ("book/_toc.yml", "  - file: chapters/10_zero\n"),
+    "a line for each technique (book/techniques.md)": ("book/techniques.md", "[ZeRO](../chapters/10_zero.ipynb)\n"),
+    "its name in what is there so far (book/index.md)": ("book/index.md", "Chapter 10 is there.\n"),
+    "its section (book/teaching.md)": ("book/teaching.md", "\n## Chapter 10: what takes how long\n"),
+    "its name in what is there so far (README.md)": ("README.md", "There is a chapter 10.\n"),
+    "terms in book/glossary.md: none of those that it introduces in bold is there": (
+        "book/glossary.md",
+        "\noptimizer sharding\n  (x) Each rank has a part of the state.\n",
+    ),
+}
+PACKAGE = {
+    "tests/zero/, its tests": ("tests/zero/test_stage.py", ""),
+    "its page book/api/zero.md": ("book/api/zero.md", ""),
+    "the page's place in the table of contents (book/_toc.yml)": ("book/_toc.yml", "  - file: book/api/zero\n"),
+    "a link to its page (book/api/index.md)": ("book/api/index.md", "[`reference.zero`](zero.md)\n"),
+    "a line for each technique (book/techniques.md)": ("book/techniques.md", "[`zero`](api/zero.md)\n"),
+}
+
+
+@pytest.fixture
+def house(tmp_path):
+    """The project's texts, and nothing else."""
+    for name in TEXTS:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def add(house, file, text):
+    """Append to a file, which is made if it is not there."""
+    path = house / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as stream:
+        stream.write(text)
+
+
+def new_chapter(house):
+    """Chapter 10, with nothing but its notebook."""
+    cell = {"cell_type": "markdown", "source": ["Each rank keeps a part of the state: **optimizer sharding**."]}
+    add(house, "chapters/10_zero.ipynb", json.dumps({"cells": [cell]}))
+
+
+def test_a_new_chapter_is_told_all_that_it_lacks_in_one_line(house, ci):
+    new_chapter(house)
+    assert ci("complete").faults(house, {}) == [f"chapter 10 lacks: {'; '.join(CHAPTER)}"]
+
+
+@pytest.mark.parametrize("left_out", CHAPTER)
+def test_what_was_forgotten_of_a_chapter_is_told(house, ci, left_out):
+    new_chapter(house)
+    add(house, "tests/zero/test_stage.py", "")
+    for what, change in CHAPTER.items():
+        if change and what != left_out:
+            add(house, *change)
+    claims = {} if CHAPTER[left_out] is None else {10: ("zero",)}
+    assert ci("complete").faults(house, claims) == [f"chapter 10 lacks: {left_out}"]
+
+
+def test_claimed_tests_that_are_not_there_are_told(house, ci):
+    new_chapter(house)
+    (told,) = ci("complete").faults(house, {10: ("zero", "test_plan.py")})
+    assert "lacks: tests/zero, which TESTS of .ci/chapters.py claims; tests/test_plan.py, which" in told
+
+
+def test_a_new_package_is_told_all_that_it_lacks_in_one_line(house, ci):
+    add(house, "reference/zero/__init__.py", "")
+    assert ci("complete").faults(house) == [f"reference.zero lacks: {'; '.join(PACKAGE)}"]
+
+
+@pytest.mark.parametrize("left_out", PACKAGE)
+def test_what_was_forgotten_of_a_package_is_told(house, ci, left_out):
+    add(house, "reference/zero/__init__.py", "")
+    for what, change in PACKAGE.items():
+        if what != left_out:
+            add(house, *change)
+    assert ci("complete").faults(house) == [f"reference.zero lacks: {left_out}"]
+
+
+def test_a_room_of_a_package_needs_tests_only(house, ci):
+    add(house, "reference/zero/stages/__init__.py", "")
+    assert ci("complete").faults(house) == ["reference.zero.stages lacks: tests/zero/stages/, its tests"]
+    add(house, "tests/zero/stages/test_one.py", "")
+    assert ci("complete").faults(house) == []
+
+
+def test_a_chapter_and_a_package_that_lack_nothing_are_not_told(house, ci):
+    new_chapter(house)
+    add(house, "reference/zero/__init__.py", "")
+    for change in [*CHAPTER.values(), *PACKAGE.values()]:
+        if change:
+            add(house, *change)
+    assert ci("complete").faults(house, {10: ("zero",)}) == []
