@@ -26,7 +26,8 @@ def step_time(forward, backward, communication):
 
     forward         seconds of the forward pass
     backward        list: seconds of the backward pass until bucket 0 is full, from then until bucket 1 is full, ...
-    communication   list, as long: seconds that the all-reduce of each bucket takes. There is at least one bucket.
+    communication   list, as long: seconds that the all-reduce of each bucket takes. There is at least one bucket, and
+                    there may be thousands.
 
     The all-reduce of a bucket begins when the bucket is full and the all-reduce before it is through: they go one
     after the other. They run beside the backward pass and do not slow it down. Nothing else takes time.
@@ -72,7 +73,7 @@ def gains_of_accumulation():
     F   BatchNorm normalises with the mean and variance of all K B samples.
     G   Who forgets to set the gradients to zero after an update will run out of memory.
     H   With a wrapper that all-reduces in every backward pass (PyTorch's DDP, if nothing is said), calling backward K
-        times before the update sends as much as before.
+        times before the update sends as many bytes as K updates do, one after each micro-batch.
     I   The learning rate must be multiplied by K, whatever the optimizer.
     """
     raise NotImplementedError
@@ -93,7 +94,8 @@ def which_rate():
     D   Adam. Half of the ranks are lost; the others accumulate over twice as many micro-batches as before.
     E   Adam. The same ranks, and 4 micro-batches of the old size before each update in place of one.
     F   SGD. A quarter of the ranks are left, each with as many samples as before.
-    G   SGD. 4 times as many ranks, and the gradients are those of the sum over all samples: nobody divides.
+    G   SGD. 4 times as many ranks, each with as many samples as before. The loss is the sum over the global batch, now
+        as before: nobody divides by the number of samples.
     """
     raise NotImplementedError
 
@@ -110,7 +112,8 @@ def average_gradients(comm, gradient, count):
     returns   a new float64 array of the same length.
 
     Every sample counts once, on whatever rank it is. Example: 4 samples and [1.0] on rank 0, one sample and [5.0] on
-    rank 1 give [1.8]; the mean of both would be [3.0]. One Allreduce does it: the counts travel with the gradients.
+    rank 1 give [1.8]; the mean of both would be [3.0]. One Allreduce does it: the counts travel with the gradients, and
+    nothing else does.
     Remove the first line below and fill in the three blanks `___`.
     """
     raise NotImplementedError
@@ -150,7 +153,7 @@ def assign_buckets(nbytes, limit, first_limit):
     nbytes       list: bytes of the gradient of tensor 0, 1, ... in the order of the forward pass. It may be empty.
                  It must not be changed.
     limit        bytes that a bucket holds at most
-    first_limit  the same for the first bucket: a small one can be sent early
+    first_limit  the same for the first bucket: a small one can be sent early. It may also be the larger of the two.
 
     Gradients become ready from the last tensor to the first, and go into the current bucket in that order. One that
     would take it above its limit begins the next bucket. A tensor is never cut: one that is larger than the limit has a
@@ -167,13 +170,13 @@ def backward_with_overlap(comm, backward, buckets):
     backward   a function. backward(comm, hook) computes for a while and calls hook(i, gradient) as soon as the gradient
                of tensor i is ready; then it goes on to the next. So does autograd. The gradient is a one-dimensional
                float64 array, of the same length on every rank, and yours to keep. backward returns when all are ready.
-    buckets    list of lists of tensor numbers, such as [[3, 2], [1, 0]]; each tensor 0, 1, ... is in one of them. The
-               hook is called in this order, on every rank.
+    buckets    list of lists of tensor numbers, such as [[3, 2], [1, 0]]; each tensor 0, 1, ... is in one of them, not
+               always in the order of their numbers. The hook is called in the order of this list, on every rank.
     returns    list of float64 arrays: entry i is the sum of the gradients of tensor i over the ranks.
 
     For each bucket call comm.Iallreduce once, as soon as its last gradient is ready, with all of its gradients in one
-    array; and call nothing else that communicates. Wait when the backward pass is over, and not before: computing and
-    sending then overlap. The time is that of step_time, without the forward pass.
+    array; and call nothing else that communicates. No hook waits, not even the last one: wait when the backward pass is
+    over. Computing and sending then overlap. The time is that of step_time, without the forward pass.
     """
     raise NotImplementedError
 
@@ -188,8 +191,8 @@ def accumulate(comm, gradients, counts, size):
                all), so it cannot always be seen from them.
     returns    a new float64 array of `size` elements.
 
-    Every sample counts once. Communicate once: one call of Allreduce, and nothing else. It sends about as much as for
-    a single micro-batch.
+    Every sample counts once. Communicate once: one call of Allreduce, and nothing else. It sends as much as for a
+    single micro-batch, and not more than two numbers for each rank beside that.
     """
     raise NotImplementedError
 
@@ -202,12 +205,13 @@ def batch_statistics(comm, x):
     returns  two new float64 arrays of k elements. The variance is the mean of the squared distances from the mean: it
              is divided by the number of samples.
 
-    Call one collective, once, with capital letters; send no messages of your own. What a rank sends must not grow with
-    n. (An Allreduce in which each rank fills a row of its own and leaves the others 0 shows all rows to everybody. So
-    does comm.Allgather(row, table), with an array `table` of P rows, in half of the bytes.)
+    Call one collective, once, with capital letters; send no messages of your own. Of each rank the others may learn
+    2 k + 2 numbers, however large n is. (An Allreduce in which each rank fills a row of its own and leaves the others 0
+    shows a row of each rank to everybody. So does comm.Allgather(row, table), with an array `table` of P rows, in half
+    of the bytes.)
 
-    Features may be large numbers with a small spread, such as 1e6 plus or minus 1. The mean of the squares minus the
-    square of the mean then has few right digits, or none.
+    Features may be large numbers with a small spread, such as 1e6 plus or minus 1, and on each rank other numbers. The
+    mean of the squares minus the square of the mean then has few right digits, or none.
     """
     raise NotImplementedError
 
@@ -232,7 +236,7 @@ def replicas_that_agree(comm, weights, centre, batches, rate, limit):
 
     The loss falls on every rank, and nobody hangs; yet the replicas drift apart. Remove the first line, and find out
     why: it is more than one mistake. Send no samples, and once the training has begun, no weights: what a step must
-    share are sums of d numbers.
+    share are two sums of d numbers, and no more is to be sent.
     """
     raise NotImplementedError
     comm.Bcast(weights, root=0)
@@ -260,7 +264,8 @@ def same_order(comm, gradients, sizes):
     returns    a dictionary with all the names of sizes.
 
     This version hangs on some models; on others it does not and, worse, gives wrong sums. Remove the first line and
-    repair it. By collective calls with capital letters; who has what is not for the others to know.
+    repair it, by collective calls with capital letters. They send what an Allreduce of every tensor sends, and no more:
+    who has what is not for the others to know.
     """
     raise NotImplementedError
     total = {}
@@ -281,16 +286,17 @@ def bucket_limit(nbytes, seconds, P, alpha, beta):
              the moment when the one before it was. (The backward pass begins with the last tensor.)
     P        ranks, at least 2. The all-reduce of n bytes takes 2 (P - 1) (alpha + n / P beta) seconds.
 
-    Buckets are those of assign_buckets(nbytes, limit, limit), and the step takes step_time(0, ...). You may call your
-    functions from above. Small limits pay many latencies; large ones begin late, and leave much to do when the backward
-    pass is over. Any limit is right for which the step is as quick as for the best limit there is. There are up to 40
-    tensors.
+    Buckets are those of assign_buckets(nbytes, limit, limit); a bucket is full after the seconds of all its tensors.
+    The step takes step_time(0, those seconds, those of the all-reduces), two lists with a number for each bucket. You
+    may call your functions from above. Small limits pay many latencies; large ones begin late, and leave much to do
+    when the backward pass is over. Any number is right with which the step is as quick as with the best limit there is.
+    There are up to 40 tensors.
     """
     raise NotImplementedError
 
 
 def shares(speeds, batch):
-    """Return how many samples of a global batch each rank should compute: a list of whole numbers.
+    """Return how many samples of a global batch each rank should compute: a list of whole numbers (int; 0 is one).
 
     speeds  list: samples per second of each rank; all above 0, and one may be much slower than the others
     batch   samples in all, at least 0

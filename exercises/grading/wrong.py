@@ -11,7 +11,8 @@ exercises/misconceptions/chNN_topic/NAME.py has those of one exercise, as a list
 
 An edit replaces text that stands once in the solution: part of a line, or whole lines, which are found at any
 indentation. `of` names what is edited instead: "again", the second solution, or a wrong answer further up. What was
-wrong may use all that the file of its solution has: imports, and functions of other exercises.
+wrong may use all that the file of its solution has: imports, and functions of other exercises. Each has a hint of its
+own, but for those that say the same words.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def some_buckets(number):
 
 step_time = Exercise(
     cases=inputs.calls(
-        (4.0, [3.0, 1.0, 2.0], [2.0, 2.0, 4.0]),  # tells apart the slips that agree further down
+        (4.0, [3.0, 2.0, 4.0], [2.0, 5.0, 1.5]),  # tells apart the slips that agree further down
         (5.0, [1.0] * 10, [0.8] * 10),
         (5.0, [1.0] * 10, [1.4] * 10),
         (2.0, [1.0, 6.0, 1.0, 1.0], [2.0, 1.0, 4.0, 1.0]),  # waits for a bucket, then for the network
@@ -97,6 +97,18 @@ step_time = Exercise(
                     "Your first all-reduce begins when the backward pass begins. What would it send? Bucket 0 is full "
                     "after backward[0].",
                 ),
+                *[
+                    (
+                        formula,
+                        "A list was gone through from its end. Entry 0 of both is bucket 0, the first to be full.",
+                    )
+                    for formula in (
+                        lambda f, b, c: recurrence(f, b[::-1], c[::-1]),
+                        lambda f, b, c: recurrence(f, b[::-1], c),
+                        lambda f, b, c: recurrence(f, b, c[::-1]),
+                    )
+                ],
+                (lambda f, b, c: int(recurrence(f, b, c)), "What is behind the point of the seconds is cut off."),
                 (
                     lambda f, b, c: 15.8,
                     "15.8 s is right for the first example of the docstring. Here the arguments are others.",
@@ -352,15 +364,7 @@ which_rate = Exercise(
     cases=inputs.calls(()),
     checks=[
         choices.Situations(
-            {
-                "A": "linear",
-                "B": "square root",
-                "C": "same",
-                "D": "same",
-                "E": "square root",
-                "F": "linear",
-                "G": "same",
-            },
+            dict(zip("ABCDEFG", ("linear", "square root", "same", "same", "square root", "linear", "same"))),
             RULES,
             why={
                 ("A", "square root"): "SGD's step is the rate times the mean gradient: 16 small steps in about the "

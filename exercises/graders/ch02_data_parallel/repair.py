@@ -143,7 +143,7 @@ def how_different(got, want):
                 return f"{name}[0] is {first[0]:.6g} on rank 0 and {other[0]:.6g} on rank {rank}: the replicas differ."
     place = 0 if not alike([got[0][:1]], [want[0][:1]]) else 1
     name = ("weights", "centre")[place]
-    seen = f"{name}[0] is {got[0][place][0]:.6g}, and {want[0][place][0]:.6g} in a single process."
+    seen = f"{name}[0] is {got[0][place][0]:.9g}, and {want[0][place][0]:.9g} in a single process."
     return f"the ranks agree: {seen}" if len(got) > 1 else seen
 
 

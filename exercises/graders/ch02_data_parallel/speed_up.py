@@ -1,9 +1,11 @@
 """Level 5 of chapter 2, speed up: the size of buckets, and the shares of unequal ranks."""
 
 import heapq
+import itertools
 import math
 
 from exercises.grading import Exercise, Finding, checks, inputs
+from exercises.grading.returns import Returns
 
 from .predict import recurrence
 from .write import buckets_of
@@ -127,9 +129,9 @@ bucket_limit = Exercise(
             2e-6,
             0.5e-9,
         ),
+        ([500] * 30, [1e-6] * 30, 16, 20e-6, 1e-11),  # latency is nearly everything
         some_model(16, 8, 1e-6, 0.4e-9),
         some_model(40, 4, 3e-6, 0.2e-9),
-        ([500] * 6, [1e-6] * 6, 16, 20e-6, 1e-11),  # latency is nearly everything
         ([7000], [5e-6], 2, 1e-6, 1e-9),
         names="nbytes seconds P alpha beta",
     ),
@@ -149,37 +151,81 @@ bucket_limit = Exercise(
 )
 
 
-def least_seconds(speeds, batch):
-    """The least time in which ranks of these speeds get through a batch."""
-    begun = [math.floor(batch * speed / sum(speeds)) for speed in speeds]
-    heap = [((share + 1) / speed, speed, share + 1) for speed, share in zip(speeds, begun)]
-    heapq.heapify(heap)
-    for _ in range(batch - sum(begun)):
-        _, speed, share = heap[0]
-        heapq.heapreplace(heap, ((share + 1) / speed, speed, share + 1))
-    return max(
-        [share / speed for speed, share in zip(speeds, begun) if share]
-        + [(share - 1) / speed for _, speed, share in heap if share > 1],
-        default=0.0,
+def rounded_down(speeds, batch):
+    """What each rank can have and be through in the ideal time."""
+    return [math.floor(batch * speed / sum(speeds)) for speed in speeds]
+
+
+def one_by_one(speeds, batch, begun, ahead=1):
+    """What is not given away yet goes, sample after sample, to the rank that is through first with `ahead` more."""
+    given, heap = (
+        list(begun),
+        [((share + ahead) / speed, rank) for rank, (share, speed) in enumerate(zip(begun, speeds))],
     )
+    heapq.heapify(heap)
+    for _ in range(batch - sum(given)):
+        rank = heap[0][1]
+        given[rank] += 1
+        heapq.heapreplace(heap, ((given[rank] + ahead) / speeds[rank], rank))
+    return given
 
 
-def quotas(speeds, batch):
-    return [batch * speed / sum(speeds) for speed in speeds]
+def quickest_shares(speeds, batch):
+    return one_by_one(speeds, batch, rounded_down(speeds, batch))
 
 
-def largest_remainders(speeds, batch):
-    """Rounded down, and one more for those that lost most by it."""
-    exact = quotas(speeds, batch)
-    given = list(map(math.floor, exact))
-    for rank in sorted(range(len(speeds)), key=lambda rank: given[rank] - exact[rank])[: batch - sum(given)]:
+def and_the_rest(speeds, batch, order):
+    """Rounded down, and one more for each rank in this order, until nothing is left."""
+    given = rounded_down(speeds, batch)
+    for rank in itertools.islice(itertools.cycle(order), batch - sum(given)):
         given[rank] += 1
     return given
 
 
-def earliest_end(case, answer):
-    """The shares are whole numbers, add up to the batch, and end as early as can be."""
-    ((speeds, batch),), (got,) = case.arguments, answer.results
+def by_remainders(speeds, batch):
+    """The ranks, those first that lose most by rounding down."""
+    lost = [batch * speed / sum(speeds) - down for speed, down in zip(speeds, rounded_down(speeds, batch))]
+    return sorted(range(len(speeds)), key=lambda rank: -lost[rank])
+
+
+OTHER_SHARES = [  # what somebody may make of (speeds, batch), and the hint
+    (
+        lambda speeds, batch: [batch // len(speeds) + (rank < batch % len(speeds)) for rank in range(len(speeds))],
+        "Equal shares: all wait for the slowest rank. Who is quicker can have more.",
+    ),
+    (
+        lambda speeds, batch: and_the_rest(speeds, batch, by_remainders(speeds, batch)),
+        "The samples that are left over went to those who lost most by rounding down. But one more sample takes a slow "
+        "rank long: who would be through first with one more?",
+    ),
+    (
+        lambda speeds, batch: and_the_rest(speeds, batch, [speeds.index(max(speeds))]),
+        "All samples that are left over after rounding down went to one rank. Give them away one at a time: who is "
+        "through first with one more, counting what it has by then?",
+    ),
+    (
+        lambda speeds, batch: and_the_rest(speeds, batch, range(len(speeds))),
+        "The first ranks have one more each than their part, rounded down. Of all, who would be through first with one "
+        "more sample?",
+    ),
+    *[
+        (
+            lambda speeds, batch, share=share: share([1 / speed for speed in speeds], batch),
+            "The slow ranks have the shares of the quick ones. Speed is samples per second, not seconds per sample.",
+        )
+        for share in (quickest_shares, lambda speeds, batch: and_the_rest(speeds, batch, range(len(speeds))))
+    ],
+    (
+        lambda speeds, batch: one_by_one(speeds, batch, [0] * len(speeds), ahead=0),
+        "A rank has a sample that takes it longer than all should take. It is free, and yet should not have one: do "
+        "you ask who is through with what it has, or who would be through with one more?",
+    ),
+]
+
+
+def whole_shares(case, results):
+    """Whole numbers, which add up to the batch."""
+    ((speeds, batch),), (got,) = case.arguments, results
     if not isinstance(got, list) or len(got) != len(speeds):
         return Finding(f"it returned {got!r:.100}.", "Return a list with a number of samples for each rank.")
     if not all(type(share) is int and share >= 0 for share in got):
@@ -190,56 +236,41 @@ def earliest_end(case, answer):
             "If each share is rounded by itself, their sum is what comes out. Round down first: then some samples are "
             "left, and somebody must have them.",
         )
-    ends = [share / speed for share, speed in zip(got, speeds)]
-    least = least_seconds(speeds, batch)
-    if max(ends) <= least * (1 + checks.Close):
-        return None
-    last = ends.index(max(ends))
-    return Finding(
-        f"with {short(got)} rank {last} is through last, after {max(ends):.4g} s "
-        f"({checks.count(got[last], 'sample')} at {speeds[last]:g} a second); {least:.4g} s are possible.",
-        later(speeds, batch, got),
+    return None
+
+
+def seconds_of(got, speeds):
+    return max(share / speed for share, speed in zip(got, speeds))
+
+
+def who_is_last(case, results, right):
+    """The facts: which rank is through last, when, and when all could be."""
+    ((speeds, _),), (got,), (best,) = case.arguments, results, right
+    last = max(range(len(got)), key=lambda rank: got[rank] / speeds[rank])
+    return (
+        f"with {short(got)} rank {last} is through last, after {got[last] / speeds[last]:.4g} s "
+        f"({checks.count(got[last], 'sample')} at {speeds[last]:g} a second); "
+        f"{seconds_of(best, speeds):.4g} s are possible."
     )
+
+
+def as_quick(got, speeds, batch):
+    return seconds_of(got, speeds) <= seconds_of(quickest_shares(speeds, batch), speeds) * (1 + checks.Close)
 
 
 def short(got):
     return str(got) if len(got) <= 8 else f"{str(got[:8])[:-1]}, ...]"
 
 
-def later(speeds, batch, got):
-    """Recognise how the shares were chosen."""
-    down = list(map(math.floor, quotas(speeds, batch)))
-    extra = [share - below for share, below in zip(got, down)]
-    if max(got) - min(got) <= 1 and batch >= len(speeds):
-        return "Equal shares: all wait for the slowest rank. Who is quicker can have more."
-    if got == largest_remainders(speeds, batch):
-        return (
-            "The samples that are left over went to those who lost most by rounding down. But one more sample takes a "
-            "slow rank long: who would be through first with one more?"
-        )
-    if min(extra) >= 0 and sum(map(bool, extra)) == 1 and sum(extra) > 1:
-        return (
-            "All samples that are left over after rounding down went to one rank. Give them away one at a time: who "
-            "is through first with one more, counting what it has by then?"
-        )
-    if min(extra) >= 0 and sum(extra) > 1 and extra[: sum(extra)] == [1] * sum(extra):
-        return (
-            "The first ranks have one more each than their part, rounded down. Of all, who would be through first with "
-            "one more sample?"
-        )
-    if got[speeds.index(min(speeds))] > got[speeds.index(max(speeds))]:
-        return "A slow rank has more samples than a quicker one. Speed is samples per second, not seconds per sample."
-    least = least_seconds(speeds, batch)
-    idle = [rank for rank, speed in enumerate(speeds) if got[rank] and 1 / speed > least * (1 + checks.Close)]
-    if idle:
-        return (
-            f"Rank {idle[0]} is so slow that a single sample takes it {1 / speeds[idle[0]]:.4g} s. It is free, and yet "
-            "should not have one: do you ask who is through with what it has, or who would be through with one more?"
-        )
-    return (
-        "Think of the samples as given away one by one. Which rank should have the next one? The time that counts is "
-        "when that sample is done."
-    )
+earliest_end = Returns(
+    quickest_shares,
+    OTHER_SHARES,
+    otherwise="Think of the samples as given away one by one. Which rank should have the next one? The time that "
+    "counts is when that sample is done.",
+    seen=who_is_last,
+    form=whole_shares,
+    accepts=as_quick,
+)
 
 
 def too_slow(case):
@@ -277,6 +308,7 @@ shares = Exercise(
         ([3.0, 1.0, 2.0], 6),
         ([7.0, 2.0, 9.0], 1),
         some_speeds(50, 1_500),
+        ([33.3, 0.5, 61.7], 3_000),
         some_speeds(MANY, 60_000),
         names="speeds batch",
     ),

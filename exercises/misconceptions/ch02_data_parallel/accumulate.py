@@ -76,7 +76,7 @@ WRONG = [
     ),
     edit(
         "synchronises_before_the_end",
-        "Was something added after the Allreduce",
+        "Some micro-batches are missing, or count too much",
         "zip(gradients, counts)",
         "zip(gradients[:-1], counts)",
         "comm.Allreduce(mpi.IN_PLACE, both)",
@@ -98,5 +98,17 @@ WRONG = [
             both = rows.sum(axis=0)
             return both[:-1] / both[-1]
         """,
+    ),
+    edit(
+        "counts_in_32_bits",
+        "Some micro-batches are missing, or count too much",
+        "[-1] += count",
+        "[-1] += np.int64(count).astype(np.int32)",
+    ),
+    edit(
+        "eight_at_most",
+        "Some micro-batches are missing, or count too much",
+        "zip(gradients, counts)",
+        "zip(gradients[:8], counts)",
     ),
 ]

@@ -15,7 +15,7 @@ WRONG = [
     ),
     whole(
         "first_that_has_room",
-        "do not stand in this order",
+        "closed already, because there was room",
         """
         def assign_buckets(nbytes, limit, first_limit):
             buckets = []

@@ -1,6 +1,6 @@
 """Wrong answers to `average_gradients`, each with words of the hint that it must earn."""
 
-from exercises.grading.wrong import edit, shipped
+from exercises.grading.wrong import edit, shipped, whole
 
 CALL = "comm.Allreduce(mpi.IN_PLACE, both)"
 
@@ -48,6 +48,22 @@ WRONG = [
         """
         comm.Allreduce(mpi.IN_PLACE, both[:-1])
         comm.Allreduce(mpi.IN_PLACE, both[-1:])
+        """,
+    ),
+    edit("never_divides_by_0", "was something small added", "/ both[-1]", "/ (both[-1] + 1e-8)"),
+    edit(
+        "counts_in_32_bits", "Write the gradient of the sum", "[-1] = count", "[-1] = np.int64(count).astype(np.int32)"
+    ),
+    whole(
+        "a_row_for_each_rank",
+        "are all that the others need of it",
+        """
+        def average_gradients(comm, gradient, count):
+            table = np.zeros((comm.size, gradient.size + 1))
+            table[comm.rank] = np.append(gradient * count, count)
+            comm.Allreduce(mpi.IN_PLACE, table)
+            both = table.sum(axis=0)
+            return both[:-1] / both[-1]
         """,
     ),
 ]

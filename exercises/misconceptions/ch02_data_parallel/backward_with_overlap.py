@@ -8,8 +8,8 @@ RUN = "backward(comm, hook)"
 WRONG = [
     edit("never_waits", "wait: mpi.waitall(requests)", "mpi.waitall(requests)", ""),
     edit("never_communicates", "Nothing was sent, so each rank has its own gradients only", BEGIN, ""),
-    edit("blocking_allreduce", "Allreduce returns when", BEGIN, "comm.Allreduce(mpi.IN_PLACE, sums[-1])"),
-    edit("waits_in_the_hook", "kept rank 0 for", BEGIN, "comm.Iallreduce(mpi.IN_PLACE, sums[-1]).Wait()"),
+    edit("blocking_allreduce", "until then nothing else is done", BEGIN, "comm.Allreduce(mpi.IN_PLACE, sums[-1])"),
+    edit("waits_in_the_hook", "As long as a hook waits", BEGIN, "comm.Iallreduce(mpi.IN_PLACE, sums[-1]).Wait()"),
     edit(
         "divides_by_the_ranks",
         "Asked for are sums over the ranks, not means",
@@ -65,6 +65,48 @@ WRONG = [
         late = []
         backward(comm, lambda *ready: [late.append(ready), len(late) > 1 and hook(*late.pop(0))])
         hook(*late.pop())
+        """,
+    ),
+    edit(
+        "waits_in_the_last_hook",
+        "As long as a hook waits",
+        BEGIN,
+        f"""
+        {BEGIN}
+        if len(sums) == len(buckets):
+            mpi.waitall(requests)
+        """,
+    ),
+    edit(
+        "a_number_beside",
+        "and no others",
+        "[ready[member] for member in bucket]",
+        "[*[ready[member] for member in bucket], [1.0]]",
+        "ends[:-1]",
+        "ends",
+    ),
+    edit(
+        "lowest_number_is_last",
+        "Is every gradient of the bucket there already",
+        "tensor == bucket[-1]",
+        "tensor == min(bucket)",
+    ),
+    edit(
+        "barrier",
+        "Iallreduce alone does it",
+        "mpi.waitall(requests)",
+        """
+        mpi.waitall(requests)
+        comm.Barrier()
+        """,
+    ),
+    edit(
+        "a_message_beside",
+        "Messages between two ranks can do it",
+        "mpi.waitall(requests)",
+        """
+        mpi.waitall(requests)
+        comm.Sendrecv(np.empty(0), dest=comm.rank, recvbuf=np.empty(0), source=comm.rank)
         """,
     ),
 ]

@@ -65,4 +65,42 @@ WRONG = [
             return rows.mean(axis=0), rows.var(axis=0)
         """,
     ),
+    edit(
+        "standard_deviation",
+        "The variance is its square",
+        "return mean, (",
+        "return mean, np.sqrt((",
+        "** 2).sum(axis=0) / n.sum()",
+        "** 2).sum(axis=0) / n.sum())",
+    ),
+    edit(
+        "float32",
+        "Its first digits are right",
+        "comm.Allgather(row,",
+        "comm.Allgather(row.astype(np.float32).astype(float),",
+    ),
+    whole(
+        "a_million_taken_off",
+        "Its first digits are right",
+        """
+        def batch_statistics(comm, x):
+            x = x - 1e6
+            both = np.concatenate([[len(x)], x.sum(axis=0), (x * x).sum(axis=0)])
+            comm.Allreduce(mpi.IN_PLACE, both)
+            mean, squares = np.split(both[1:] / both[0], 2)
+            return mean + 1e6, squares - mean**2
+        """,
+    ),
+    whole(
+        "millions_taken_off",
+        "which two sums over all ranks make the mean?",
+        """
+        def batch_statistics(comm, x):
+            off = np.round(x.mean(axis=0), -6) if len(x) else 0.0
+            both = np.concatenate([[len(x)], (x - off).sum(axis=0), ((x - off) ** 2).sum(axis=0)])
+            comm.Allreduce(mpi.IN_PLACE, both)
+            mean, squares = np.split(both[1:] / both[0], 2)
+            return mean + off, squares - mean**2
+        """,
+    ),
 ]

@@ -14,4 +14,22 @@ WRONG = [
     edit("seconds_the_wrong_way_round", "Fewer buckets would pay fewer latencies", "seconds[i]", "seconds[-1 - i]"),
     edit("powers_of_two", "The best of the powers of two", LIMITS, "[2**k for k in range(1, 30)]"),
     edit("a_thousand_limits", "between two points of a grid", LIMITS, "np.linspace(min(nbytes), sum(nbytes), 1000)"),
+    edit("whole_kilobytes", "between two points of a grid", BEST, f"{BEST} // 1000 * 1000"),
+    edit(
+        "a_grid_of_100_bytes", "between two points of a grid", LIMITS, "range(100, min(sum(nbytes), 2**20) + 100, 100)"
+    ),
+    edit(
+        "few_tensors_at_a_time",
+        "Fewer buckets would pay fewer latencies",
+        "accumulate(nbytes[i:])",
+        "accumulate(nbytes[i : i + 6])",
+    ),
+    edit(
+        "only_the_first_bucket",
+        "With more buckets the sending would begin earlier",
+        LIMITS,
+        "list(itertools.accumulate(nbytes[::-1]))",
+    ),
+    edit("forgets_the_latency", "Each tensor has a bucket of its own here", "alpha + size / P", "size / P"),
+    edit("whole_array_to_all", "The number of buckets is right", "size / P * beta", "size * beta"),
 ]

@@ -48,4 +48,11 @@ WRONG = [
         "(order * 2)[step",
         of="again",
     ),
+    edit("places", "Which samples stand there?", "order[step", "list(range(len(order)))[step"),
+    edit(
+        "a_set",
+        "Return a list of sample numbers",
+        "return batch[first : first + sizes[rank]]",
+        "return {*batch[first : first + sizes[rank]]}",
+    ),
 ]

@@ -78,4 +78,55 @@ WRONG = [
         "length > limit",
         "False",
     ),
+    edit("weights_of_their_own", "the broadcast of rank 0's is missing", "comm.Bcast(weights, root=0)", ""),
+    edit(
+        "centre_moves_behind",
+        "Print centre, gradient and length",
+        "0.1 * (mean",
+        "0.0 * (mean",
+        "rate * gradient",
+        "rate * gradient; centre += 0.1 * (mean / comm.size - centre)",
+    ),
+    edit(
+        "weights_averaged_at_the_start",
+        "if the ranks' weights are averaged at the start",
+        "comm.Bcast(weights, root=0)",
+        """
+        comm.Allreduce(mpi.IN_PLACE, weights)
+        weights /= comm.size
+        """,
+    ),
+    edit(
+        "length_of_the_sum",
+        "The length is that of the sum over the ranks",
+        LENGTH,
+        "",
+        "gradient /= comm.size",
+        f"""
+        {LENGTH}
+        gradient /= comm.size
+        """,
+    ),
+    edit(
+        "longest_of_the_ranks",
+        "by the longest gradient of a rank",
+        LENGTH,
+        "length = length[0]",
+        SUM,
+        f"""
+        length = np.array([np.linalg.norm(gradient)])
+        comm.Allreduce(mpi.IN_PLACE, length, op=mpi.MAX)
+        {SUM}
+        """,
+    ),
+    edit(
+        "weights_averaged_in_every_step",
+        "Are samples sent, or weights",
+        "weights -= rate * gradient",
+        """
+        weights -= rate * gradient
+        comm.Allreduce(mpi.IN_PLACE, weights)
+        weights /= comm.size
+        """,
+    ),
 ]

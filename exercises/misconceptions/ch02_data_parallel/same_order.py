@@ -30,4 +30,24 @@ WRONG = [
         "return total",
         "return {name: total[name] for name in gradients}",
     ),
+    edit("float32", "Did the numbers go through float32", ".copy()", ".astype(np.float32).astype(float)"),
+    edit(
+        "asks_who_has_what",
+        "Who has what is not for the others to know",
+        "return total",
+        """
+        comm.Allreduce(mpi.IN_PLACE, np.array([float(name in gradients) for name in sizes]))
+        return total
+        """,
+    ),
+    edit(
+        "gathers_everything",
+        "Who has what is not for the others to know",
+        CALL,
+        """
+        table = np.empty((comm.size, sizes[name]))
+        comm.Allgather(total[name], table)
+        total[name] = table.sum(axis=0)
+        """,
+    ),
 ]

@@ -2,48 +2,20 @@
 
 from exercises.grading.wrong import edit, whole
 
-MORE = "np.argsort(ends, axis=None)[:left] // left"
+ROUNDED = "[round(batch * speed / sum(speeds)) for speed in speeds]"
 
 WRONG = [
-    edit(
-        "each_rounded",
-        "If each share is rounded by itself",
-        "return given",
-        "return [round(batch * v / sum(speeds)) for v in speeds]",
-    ),
+    edit("each_rounded", "If each share is rounded by itself", "return given", f"return {ROUNDED}"),
     edit("fractions", "Samples come whole", "return given", "return [batch * speed / sum(speeds) for speed in speeds]"),
     edit(
-        "equal",
-        "Equal shares",
+        "at_least_one_each",
+        "and yet should not have one",
         "return given",
-        "return [batch // len(speeds) + (r < batch % len(speeds)) for r in range(len(speeds))]",
-    ),
-    edit("rest_to_the_fastest", "went to one rank", MORE, "np.full(left, np.argmax(speeds))", of="again"),
-    edit("rest_to_the_first", "The first ranks have one more each", MORE, "np.arange(left)", of="again"),
-    edit(
-        "largest_remainders",
-        "went to those who lost most by rounding down",
-        MORE,
-        "np.argsort(given - np.array(speeds) * batch / sum(speeds))[:left]",
-        of="again",
-    ),
-    edit(
-        "one_sample_late",
-        "who would be through with one more?",
-        "(1 / speed, rank)",
-        "(0.0, rank)",
-        "((given[rank] + 1) / speeds",
-        "(given[rank] / speeds",
-    ),
-    edit(
-        "seconds_for_speeds",
-        "Speed is samples per second",
-        "given = np.array(speeds) * batch // sum(speeds)",
         """
-        speeds = [1 / speed for speed in speeds]
-        given = np.array(speeds) * batch // sum(speeds)
+        given = [max(1, int(batch * speed / sum(speeds))) for speed in speeds]
+        given[speeds.index(max(speeds))] += batch - sum(given)
+        return given
         """,
-        of="again",
     ),
     edit(
         "looks_at_all",
