@@ -15,7 +15,7 @@ class Returns:
     """A check: every call of a case returns expected(*arguments).
 
     slips      (what somebody returns who makes this mistake, the hint); where it raises an error it makes none
-    otherwise  the hint where no slip fits
+    otherwise  the hint where no slip fits, or what makes it of (case, results, what is right)
     seen       the facts, of (case, results, what is right)
     form       what is wrong with the form of the results, if anything is, of (case, results)
     read       what of a result is compared, in which form
@@ -26,7 +26,7 @@ class Returns:
 
     expected: Callable[..., Any]
     slips: Sequence[Known]
-    otherwise: str
+    otherwise: str | Callable[[Case, Sequence, Sequence], str]
     seen: Callable[[Case, Sequence, Sequence], str]
     form: Callable[[Case, Sequence], Finding | None] = lambda case, results: None
     read: Callable[[Any], Any] = lambda result: result
@@ -44,7 +44,8 @@ class Returns:
         want = self._all(self.expected, case)
         if self._alike(got, want):
             return None
-        return Finding(self.seen(case, got, want), next(self._hints(case, got), self.otherwise))
+        last = self.otherwise(case, got, want) if callable(self.otherwise) else self.otherwise
+        return Finding(self.seen(case, got, want), next(self._hints(case, got), last))
 
     def _hints(self, case: Case, got: Sequence) -> Sequence[str]:
         for slip, hint in self.slips:

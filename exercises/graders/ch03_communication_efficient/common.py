@@ -1,13 +1,13 @@
 """What several exercises of chapter 3 ask of an answer."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from exercises.grading import Answer, Case, Finding, checks
-from exercises.grading.exercise import Check, Known
+from exercises.grading.exercise import Check
+
+from ..ch02_data_parallel.common import no_more_than
 
 CLOSE = 1e-9  # relative to the largest number: float64 in any order of adding
 CLOSE32 = 1e-5  # the same for float32
@@ -28,43 +28,10 @@ def alike(one: np.ndarray, other: np.ndarray, close: float = CLOSE) -> bool:
     return bool((np.abs(one - other) <= close * size).all())
 
 
-@dataclass(frozen=True)
-class Recognised:
-    """A check: a function without a communicator returns expected(*arguments); slips are known mistakes.
-
-    otherwise   the hint if no slip fits: otherwise(what is right, what was returned, *arguments)
-    same        whether two results are equal
-    seen        what is said of a wrong one: seen(what is right, what was returned, *arguments)
-    telling     whether a wrong one can tell how it came about; slips are compared only then
-    """
-
-    expected: Callable[..., Any]
-    slips: Sequence[Known]
-    otherwise: Callable[..., str]
-    same: Callable[[Any, Any], bool]
-    seen: Callable[..., str]
-    telling: Callable[..., bool] = lambda want, got, *arguments: True
-
-    def __call__(self, case: Case, answer: Answer) -> Finding | None:
-        (arguments,), (got,) = case.arguments, answer.results
-        want = self.expected(*arguments)
-        if self.same(got, want):
-            return None
-        hints = (hint for slip, hint in self.slips if self.same(got, slip(*arguments)))
-        all_of_it = (want, got, *arguments)
-        hint = (next(hints, None) if self.telling(*all_of_it) else None) or self.otherwise(*all_of_it)
-        return Finding(self.seen(*all_of_it), hint)
-
-    @property
-    def known(self) -> Sequence[Known]:
-        """Each slip."""
-        return self.slips
-
-
-def first_wrong(want: np.ndarray, got: np.ndarray, *arguments: Any) -> str:
-    """Which element of an array is wrong first."""
-    where = np.flatnonzero(~(np.abs(got - want) <= CLOSE * np.abs(want).max(initial=0.0)))[0]
-    return f"element {where} is {got[where]:.6g}; right is {want[where]:.6g}."
+def first_wrong(case: Case, got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> str:
+    """Which element of the first array is wrong first."""
+    where = np.flatnonzero(~(np.abs(got[0] - want[0]) <= CLOSE * np.abs(want[0]).max(initial=0.0)))[0]
+    return f"element {where} is {got[0][where]:.6g}; right is {want[0][where]:.6g}."
 
 
 def result(
@@ -86,7 +53,7 @@ def result(
         for rank in range(case.ranks):
             is_there, right = got(answer, rank), want(case, rank)
             if not alike(is_there, right, close):
-                seen = f"{what}rank {rank}: {first_wrong(right, is_there)}"
+                seen = f"{what}rank {rank}: {first_wrong(case, [is_there], [right])}"
                 if alike(is_there, right, CLOSE32):
                     return Finding(f"{seen} (It is right to about 7 digits.)", SEVEN_DIGITS)
                 hints = (hint for slip, hint in slips if alike(is_there, slip(case, rank), close))
@@ -136,22 +103,21 @@ def same_on_all_ranks(got: Callable[[Answer, int], np.ndarray] = lambda answer, 
 
 
 def bytes_of_wires(
-    wire: Callable[[Case], float], slips: Sequence[tuple[Callable[[Case], int], str]], otherwise: str, what: str
+    wire: Callable[[Case], int], slips: Sequence[tuple[Callable[[Case], int], str]], otherwise: str
 ) -> Check:
     """Every rank's wire goes to all the others; on real ranks what MPI's collectives send is not seen."""
-    everywhere = lambda each: lambda case: round(case.ranks * (case.ranks - 1) * each(case))  # noqa: E731
+    everywhere = lambda each: lambda case: case.ranks * (case.ranks - 1) * each(case)  # noqa: E731
     slips = [(everywhere(slip), hint) for slip, hint in slips]
-    check = checks.bytes_together(everywhere(wire), what, slips, otherwise)
+    check = checks.bytes_together(everywhere(wire), "wires of that size need", slips, otherwise)
     return lambda case, answer: None if answer.seconds is None else check(case, answer)
 
 
-def bytes_of_allreduces(calls: Callable[[Case], int]) -> Check:
-    """Each Allreduce is of as many float64 as the first argument has, w, and sends 2 (P - 1) / P of them a rank."""
-    return bytes_of_wires(
-        lambda case: calls(case) * 2 / case.ranks * 8 * case.arguments[0][0].size,
-        slips=[],
-        otherwise="What is reduced is an array of d numbers, as long as w, and nothing else. How long is yours?",
-        what="so many Allreduces of d float64",
+def allreduces(calls: Callable[[Case], int]) -> Check:
+    """So many Allreduces are of d float64 each, as long as w."""
+    return no_more_than(
+        lambda case: calls(case) * case.arguments[0][0].size,
+        "that many Allreduces of d float64",
+        "What is reduced is an array of d numbers, as long as w, and nothing else. How long is yours?",
     )
 
 

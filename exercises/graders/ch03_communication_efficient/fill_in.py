@@ -5,8 +5,9 @@ import functools
 import numpy as np
 
 from exercises.grading import Case, Exercise, Finding, checks
+from exercises.grading.returns import Returns
 
-from .common import Recognised, alike, first_wrong
+from .common import alike, first_wrong
 
 
 def numbers(rng):
@@ -32,9 +33,10 @@ def rounded(low=np.floor, above=lambda x, u: u < x - np.floor(x)):
     return lambda x, u: low(x) + above(x, u)
 
 
-def which_neighbour(want, got, x, u):
+def which_neighbour(case, got, want):
     """The hint for what none of the known mistakes gives."""
-    wrong = got != want
+    ((x, _),), (got,) = case.arguments, got
+    wrong = got != want[0]
     if (np.abs(x[wrong]) > 2**23).all():
         return (
             "Only large numbers are wrong. Which type of element do the numbers have on their way, and how large may a "
@@ -55,7 +57,7 @@ stochastic_round = Exercise(
     cases=numbers,
     checks=[
         checks.arrays(lambda case, rank: case.arguments[0][0].shape),
-        Recognised(
+        Returns(
             rounded(),
             slips=[
                 (
@@ -218,9 +220,9 @@ OTHER_FEEDBACK = [
 ]
 
 
-def arrays_of_steps(case, answer):
+def arrays_of_steps(case, results):
     """(sent, e), and sent has an array for each step."""
-    ((gradients, _),), (got,) = case.arguments, answer.results
+    ((gradients, _),), (got,) = case.arguments, results
     d, number = gradients[0].size, len(gradients)
     if not isinstance(got, tuple | list) or len(got) != 2:
         return Finding("it did not return (sent, e).", "Return two things: a list of arrays, and an array.")
@@ -243,17 +245,21 @@ def together(got):
     return [*got[0], got[1]]
 
 
-def first_unlike(want, got, gradients, k):
-    same = list(map(alike, together(got), together(want)))
-    where = same.index(False)
-    return f"{'e in the end' if where == len(gradients) else f'what is sent in step {where}'} is not right."
+def all_alike(some, others):
+    return all(map(alike, some, others))
 
 
-def follow_one(want, got, gradients, k):
+def first_unlike(case, got, want):
+    where = next(t for t, (one, other) in enumerate(zip(got[0], want[0])) if not alike(one, other))
+    return f"{'e in the end' if where + 1 == len(got[0]) else f'what is sent in step {where}'} is not right."
+
+
+def follow_one(case, got, want):
     """The hint for what none of the known mistakes gives."""
-    if len(gradients) > 1 and got[0][0].any() and all(np.array_equal(each, got[0][0]) for each in got[0]):
+    (_, k), (*sent, _) = case.arguments[0], got[0]
+    if len(sent) > 1 and sent[0].any() and all(np.array_equal(each, sent[0]) for each in sent):
         return "All entries of sent are equal: is it one array, written again in each step? Each needs one of its own."
-    if any(np.count_nonzero(each) > k for each in got[0]):
+    if any(np.count_nonzero(each) > k for each in sent):
         return f"More than k = {k} numbers are sent in a step. Which are the k largest, and what becomes of the others?"
     return "Follow one number over three steps in which it is never sent, and then is: what is in e each time?"
 
@@ -261,13 +267,14 @@ def follow_one(want, got, gradients, k):
 error_feedback = Exercise(
     cases=steps((6, 1, 4), (10, 3, 5), (30, 4, 6), (8, 1, 12), (5, 5, 3), (7, 2, 1), (2000, 20, 3)),
     checks=[
-        arrays_of_steps,
-        Recognised(
+        Returns(
             fed_back,
             slips=[(functools.partial(fed_back, **change), hint) for change, hint in OTHER_FEEDBACK],
             otherwise=follow_one,
-            same=lambda one, other: all(map(alike, together(one), together(other))),
             seen=first_unlike,
+            form=arrays_of_steps,
+            read=together,
+            same=all_alike,
         ),
     ],
     hints=[

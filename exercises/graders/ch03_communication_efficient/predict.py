@@ -6,8 +6,7 @@ import math
 import numpy as np
 
 from exercises.grading import Exercise, Finding, checks, choices, inputs
-
-from .common import Recognised
+from exercises.grading.returns import Returns
 
 
 def dense(P, n, bandwidth):
@@ -367,9 +366,9 @@ def in_list(got):
     return got.tolist() if isinstance(got, np.ndarray) else list(got) if isinstance(got, tuple) else got
 
 
-def whole_numbers(case, answer):
+def whole_numbers(case, results):
     """As many whole numbers as there are updates."""
-    ((_, updates),), got = case.arguments, in_list(answer.results[0])
+    ((_, updates),), got = case.arguments, in_list(results[0])
     if not isinstance(got, list) or not all(type(late) is int for late in got):
         return Finding(f"it returned {got!r:.100}.", "Return a list of whole numbers, one for each update.")
     if len(got) != updates:
@@ -382,9 +381,9 @@ def whole_numbers(case, answer):
     return None
 
 
-def which_clock(want, got, seconds, updates):
+def which_clock(case, got, want):
     """The hint for what none of the known mistakes gives."""
-    if any(each % 1 for each in seconds):
+    if any(each % 1 for each in case.arguments[0][0]):
         return (
             "Not all seconds are whole here. If whole ones were right: does your clock go from second to second? "
             "Between two pushes nothing happens, so it may go from push to push."
@@ -395,12 +394,13 @@ def which_clock(want, got, seconds, updates):
     )
 
 
-def first_late(want, got, *arguments):
-    first = next(t for t, late in enumerate(want) if in_list(got)[t] != late)
+def first_late(case, got, want):
+    (got,), (want,) = got, want
+    first = next(t for t, late in enumerate(want) if got[t] != late)
     return f"gradient {first} (the first is 0) is {want[first]} late, not {got[first]}; you returned {got!r:.100}."
 
 
-right_delays = Recognised(
+right_delays = Returns(
     delays,
     slips=[
         (counted(own=1), "One too many each: a gradient's own update is none of those that made it late."),
@@ -438,8 +438,9 @@ right_delays = Recognised(
         ),
     ],
     otherwise=which_clock,
-    same=lambda one, other: in_list(one) == other,
     seen=first_late,
+    form=whole_numbers,
+    read=in_list,
 )
 
 
@@ -458,7 +459,7 @@ how_late = Exercise(
         ([2, 3], 0),
         names="seconds updates",
     ),
-    checks=[whole_numbers, right_delays],
+    checks=[right_delays],
     hints=[
         "Take the example, workers of 1 s and 3 s. Write down a line for each push: when, by whom, how many updates "
         "there have been before, and with which weights this gradient was computed.",

@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 
 from exercises.grading import Case, Distributed, Exercise, checks
+from exercises.grading.returns import Returns
 
-from ..ch02_data_parallel.common import called, only_collectives
-from .common import NUMBERED_AGAIN, Gradient, Recognised, alike, bytes_of_allreduces, first_wrong, result
+from ..ch02_data_parallel.common import called
+from .common import NUMBERED_AGAIN, Gradient, alike, allreduces, first_wrong, result
 
 
 def phases_of(*rows):
@@ -72,7 +73,6 @@ slow_momentum = Distributed(
     checks=[
         checks.arrays(lambda case, rank: case.arguments[rank][0].shape),
         checks.kept("w"),
-        only_collectives,
         called(
             lambda case: ["Allreduce"] * case.arguments[0][2],
             lambda case, made: (
@@ -128,7 +128,7 @@ slow_momentum = Distributed(
             otherwise="Try it with alpha = 1 and beta = 0: it must be local SGD, weight for weight. Then one phase "
             "with beta above 0, then two.",
         ),
-        bytes_of_allreduces(lambda case: case.arguments[0][2]),
+        allreduces(lambda case: case.arguments[0][2]),
     ],
     endings={
         "UnboundLocalError": "The momentum is 0 before the first phase: it must be made before the loop.",
@@ -207,7 +207,7 @@ delay_compensated = Exercise(
     checks=[
         checks.arrays(lambda case, rank: case.arguments[rank][0].shape),
         checks.kept("w"),
-        Recognised(
+        Returns(
             compensated(right),
             slips=[
                 (
@@ -275,10 +275,8 @@ delay_compensated = Exercise(
                     "How late it is does not say how far the weights have moved, nor where to.",
                 ),
             ],
-            otherwise=lambda *_: (
-                "Write down Taylor's series for one element: g(w_now) is about g(w_read) + slope times (w_now - "
-                "w_read). What stands for the slope here, and which of the two is history[t]?"
-            ),
+            otherwise="Write down Taylor's series for one element: g(w_now) is about g(w_read) + slope times (w_now - "
+            "w_read). What stands for the slope here, and which of the two is history[t]?",
             same=alike,
             seen=first_wrong,
         ),

@@ -1,12 +1,11 @@
 """Level 5 of chapter 3, speed up: how much of a gradient to send, given what was measured."""
 
 import functools
-import operator
 
 from exercises.grading import Exercise, Finding, inputs
 from exercises.grading.exercise import ALPHA, BETA
+from exercises.grading.returns import Returns
 
-from .common import Recognised
 from .predict import in_bytes, index_bits
 
 
@@ -64,9 +63,9 @@ MISTAKES = [  # how somebody computes the time of Top-K, and the hint
 ]
 
 
-def some_k(case, answer):
+def some_k(case, results):
     """A whole number below d."""
-    (d, *_), got = case.arguments[0], answer.results[0]
+    (d, *_), (got,) = case.arguments[0], results
     if isinstance(got, bool) or not isinstance(got, int) or not 0 <= got < d:
         return Finding(
             f"it returned {got!r:.100}.", f"Return a whole number (int) from 0, which means all, to d - 1 = {d - 1:,}."
@@ -74,14 +73,16 @@ def some_k(case, answer):
     return None
 
 
-def how_long(want, got, d, *rest):
+def how_long(case, got, want):
+    (d, *rest), (got,) = case.arguments[0], got
     took = whole_seconds(d, *rest) if got == 0 else seconds_of(got, d, *rest)
     what = "the whole gradient" if got == 0 else f"k = {got:,}"
     return f"{what} takes {took * 1e3:.9g} ms; the window is {rest[-1] * 1e3:.9g} ms."
 
 
-def why_not(want, got, *arguments):
+def why_not(case, got, want):
     """Recognise how k was chosen."""
+    (arguments,), (got,), (want,) = case.arguments, got, want
     whole, window = whole_seconds(*arguments), arguments[-1]
     if want == 0 and whole == window:
         return "The whole gradient takes exactly as long as the window: then it is hidden. Less, or less or equal?"
@@ -139,14 +140,13 @@ how_many_to_send = Exercise(
         names="d P alpha beta codec window",
     ),
     checks=[
-        some_k,
-        Recognised(
+        Returns(
             best,
             slips=[(functools.partial(best, **mistake), hint) for mistake, hint in MISTAKES],
             otherwise=why_not,
-            same=operator.eq,
             seen=how_long,
-            telling=lambda want, got, *_: want > 0 and got > 1,
+            form=some_k,
+            could=lambda slip, *arguments: slip(*arguments) > 1 and best(*arguments) > 0,  # 0 and 1 have other causes
         ),
     ],
     endings={

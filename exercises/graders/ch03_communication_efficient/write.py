@@ -14,7 +14,7 @@ from .common import (
     SEVEN_DIGITS,
     Gradient,
     alike,
-    bytes_of_allreduces,
+    allreduces,
     bytes_of_wires,
     part,
     result,
@@ -210,7 +210,6 @@ top_k_sum = Distributed(
                 ),
             ],
             otherwise="Each rank sends k values and k indices, of 4 bytes each, and nothing else.",
-            what="wires of that size need",
         ),
     ],
     endings={
@@ -443,7 +442,6 @@ one_bit_sum = Distributed(
                 ),
             ],
             otherwise="4 bytes for the scale, a bit for each number, and nothing else.",
-            what="wires of that size need",
         ),
     ],
     endings={
@@ -556,7 +554,6 @@ local_sgd = Distributed(
     ),
     checks=[
         checks.arrays(lambda case, rank: (size_of(case),)),
-        only_collectives,
         called(averages, calls_of_local_sgd),
         result(
             lambda case, rank: locally(case)[rank],
@@ -599,7 +596,7 @@ local_sgd = Distributed(
             "weights does each compute its gradient, and what is averaged when?",
         ),
         same_on_all_ranks(),
-        bytes_of_allreduces(lambda case: len(averages(case))),
+        allreduces(lambda case: len(averages(case))),
     ],
     hints=[
         "Four steps in periods of 2: own step, own step, average, own step, own step, average. And five steps?",
