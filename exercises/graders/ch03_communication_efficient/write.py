@@ -257,8 +257,12 @@ def chance(g, sign=lambda g: g, scale=lambda g: np.abs(g).max()):
         return np.nan_to_num((1 + sign(g.astype(float)) / scale(g.astype(float))) / 2)
 
 
-def two_levels(g, u, p=chance, scale=lambda g: np.abs(g).max(), low=-1):
-    return np.where(u < p(g), 1, low) * float(scale(g))
+def largest(g):
+    return np.abs(g).max()
+
+
+def two_levels(g, u, p=chance, scale=largest, low=-1, sign=1):
+    return np.where(u < p(g), sign, sign * low) * float(scale(g))
 
 
 def quantised(**how):
@@ -333,17 +337,11 @@ one_bit_sum = Distributed(
                 ),
                 *[
                     (
-                        quantised(p=p, **scale),
+                        quantised(p=p),
                         "The sign of g is lost: the probability is made of its magnitude, so that g and -g give the "
                         "same.",
                     )
-                    for p, scale in (
-                        (lambda g: chance(g, np.abs), {}),
-                        (lambda g: np.abs(g) / max(np.abs(g).max(), 1e-30), {}),
-                        (lambda g: np.abs(g) / max(np.abs(g).sum(), 1e-30), {}),
-                        (lambda g: np.abs(g) / max(norm(g), 1e-30), {}),
-                        (lambda g: np.abs(g) / max(norm(g), 1e-30), {"scale": norm}),
-                    )
+                    for p in (lambda g: chance(g, np.abs), lambda g: np.abs(g) / max(np.abs(g).max(), 1e-30))
                 ],
                 (
                     quantised(p=lambda g: np.abs(g) / max(np.abs(g).sum(), 1e-30), scale=norm),
@@ -358,29 +356,23 @@ one_bit_sum = Distributed(
                     )
                     for p in (chance, lambda g: chance(g, scale=norm))
                 ],
-                (
-                    quantised(p=lambda g: 1 - chance(g)),
-                    "The bits are the wrong way round: a large positive number should nearly always become +s.",
-                ),
-                (
-                    lambda case, rank: sum(
-                        np.where(u >= chance(g), 1, -1) * np.abs(g).max() for g, u in case.arguments
-                    ),
-                    "The bits are the wrong way round: a large positive number should nearly always become +s.",
-                ),
                 *[
                     (
-                        quantised(p=lambda g, zero=zero: (g > 0) + 2.0 * zero * (g == 0), scale=scale),
+                        quantised(**back_to_front),
+                        "The bits are the wrong way round: a large positive number should nearly always become +s.",
+                    )
+                    for back_to_front in ({"p": lambda g: 1 - chance(g)}, {"sign": -1})
+                ],
+                *[
+                    (
+                        quantised(p=lambda g, of=of: of(g, 0), scale=scale),
                         "The bit is the sign of g, and nothing is drawn at random: the mean of that is not g. Where "
                         "is u?",
                     )
-                    for zero in (0, 1)
-                    for scale in (lambda g: np.abs(g).max(), lambda g: np.abs(g).mean())
+                    for of in (np.greater, np.greater_equal)
+                    for scale in (largest, lambda g: np.abs(g).mean())
                 ],
-                (
-                    quantised(low=0),
-                    "A bit of 0 became 0. It stands for -s.",
-                ),
+                (quantised(low=0), "A bit of 0 became 0. It stands for -s."),
                 (
                     quantised(low=255),
                     "0 minus 1 is 255 in uint8, the type of what np.unpackbits gives: .astype(np.float32) first.",
@@ -520,13 +512,13 @@ def calls_of_local_sgd(case, made):
         return "Allreduce of the weights alone does it, once for each period."
     if len(made) in (steps, 2 * steps) and period > 1:
         return (
-            "It synchronises in every step: that is synchronous SGD, with all its bytes. Between two averages each "
-            "rank should go its own way. (Or are `steps` counted as periods?)"
+            "It synchronises in every step, does it not? That is synchronous SGD, with all its bytes. Between two "
+            "averages each rank should go its own way. (Or are `steps` counted as periods, or the weights cut in parts?)"
         )
     if len(made) == steps + len(averages(case)) and period > 1:
         return (
-            "The gradients are summed in every step, and the weights as well: two kinds of SGD at once. Between two "
-            "averages of the weights each rank should go its own way."
+            "Are the gradients summed in every step, and the weights as well? That is two kinds of SGD at once. "
+            "Between two averages of the weights each rank should go its own way."
         )
     if len(made) == steps // period and steps % period:
         return (
@@ -537,7 +529,8 @@ def calls_of_local_sgd(case, made):
         return f"{steps} steps are more than one period of {period}: all meet after each of them, not only in the end."
     return (
         f"{steps} steps in periods of {period} have {checks.count(len(averages(case)), 'average')}: after every "
-        "period, and after the last step if one has not just been made. None is needed before the first step."
+        "period, and after the last step if one has not just been made, in one call. None is needed before the first "
+        "step."
     )
 
 
@@ -692,11 +685,6 @@ def partners_only(case, answer):
     return None
 
 
-def two_messages(case):
-    """One each way, one after the other."""
-    return 2 * (ALPHA + size_of(case) * 8 * BETA) * any(partner is not None for _, partner in case.arguments)
-
-
 gossip_step = Distributed(
     cases=pairs(
         (12, [1, 0]),
@@ -714,11 +702,6 @@ gossip_step = Distributed(
         means_of_pairs,
         partners_only,
         same_bits_of_partners,
-        checks.no_later_than(
-            two_messages,
-            "a message each way",
-            "Some pairs wait for others. Whose messages has a rank to wait for? Its partner's only.",
-        ),
     ],
     endings={
         "is in a send to a rank": "Both partners stand in Send, and each waits for the other to receive: with long "
@@ -964,7 +947,8 @@ def few_collectives(case, answer):
             return Finding(
                 f"rank {rank} made {len(made)} collective calls: {', '.join(sorted(set(made)))}.",
                 "In a collective call all wait for all, and the quickest worker for the slowest, whatever the bound. "
-                "Until the end there are messages between a worker and the server only.",
+                "Until the end there are messages between a worker and the server only, and in the end one such call "
+                "is enough.",
             )
     return None
 

@@ -67,7 +67,7 @@ WRONG = [
         "server_works_too",
         "it answers workers",
         "comm.Bcast(w, root=0)",
-        "comm.rank or gradient(comm, w, 0)\ncomm.Bcast(w, root=0)",
+        "if steps and comm.rank == 0:\n    gradient(comm, w, 0)\ncomm.Bcast(w, root=0)",
     ),
     edit("step_by_step", "That is step by step together", "<= bound", "<= 0"),
     edit("uphill", "Uphill", "w -= rate", "w += rate"),
@@ -90,5 +90,11 @@ WRONG = [
         "comm.Recv(w, source=0)\nreturn w",
         "comm.Recv(w, source=0)\ncomm.Recv(w, source=0)\nreturn w",
         of="again",
+    ),
+    edit(
+        "waits_in_the_end_as_well",
+        "in the end one such call is enough",
+        "comm.Bcast(w, root=0)",
+        "comm.Barrier()\ncomm.Bcast(w, root=0)",
     ),
 ]

@@ -76,4 +76,15 @@ WRONG = [
         EXCHANGE,
         "comm.Sendrecv(x[:1], partner, recvbuf=other[:1], source=partner)\ncomm.Sendrecv(x[1:], partner, recvbuf=other[1:], source=partner)",
     ),
+    whole(
+        "in_a_group_of_two",
+        "comm.Allgather",
+        """
+        def gossip_step(comm, x, partner):
+            both = comm.Split(comm.rank if partner is None else min(comm.rank, partner), comm.rank)
+            table = np.empty((both.size, x.size))
+            both.Allgather(x, table)
+            return table.mean(axis=0)
+        """,
+    ),
 ]

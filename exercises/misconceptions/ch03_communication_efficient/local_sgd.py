@@ -62,4 +62,10 @@ WRONG = [
     edit("sum", "P times too long after each average", "w /= comm.size", ""),
     edit("too_early", "The averages come at the wrong steps", MEETING, "step % period == 0"),
     edit("uphill", "Uphill", "w -= rate", "w += rate"),
+    edit(
+        "in_two_halves",
+        "in one call",
+        REDUCED,
+        "comm.Allreduce(mpi.IN_PLACE, w[:2])\ncomm.Allreduce(mpi.IN_PLACE, w[2:])\nw /= comm.size",
+    ),
 ]

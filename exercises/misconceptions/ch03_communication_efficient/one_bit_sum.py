@@ -124,4 +124,7 @@ WRONG = [
         f"{UNPACKED}.astype(np.float32)",
         of="again",
     ),
+    edit("largest_of_the_numbers", "The scale is the largest number", "np.abs(g).max(keep", "g.max(keep", of="again"),
+    edit("twice_the_chance", "Which p makes", BITS, "s * u < g", of="again"),
+    edit("wraps_around", "0 minus 1 is 255", ".astype(np.float32) - 1", " - np.uint8(1)", of="again"),
 ]
