@@ -209,6 +209,150 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         return gather(machine, part, x.size)
         """,
     ),
+    ("step_time", "in fractions, accumulated"): (
+        "forward, backward, communication",
+        """
+        from fractions import Fraction
+        from itertools import accumulate
+        _, *full = accumulate(map(Fraction, backward), initial=Fraction(forward))
+        sent = zip(full, map(Fraction, communication))
+        return [*accumulate(sent, lambda end, one: max(end, one[0]) + one[1], initial=0)][-1]
+        """,
+    ),
+    ("replica_price", "an array"): (
+        "parameters, ranks, bandwidth",
+        """
+        sent = 4 * parameters - 4 * parameters / ranks
+        return np.array([16.0 * parameters * ranks, sent, sent / bandwidth])
+        """,
+    ),
+    ("average_gradients", "begun and waited for, the count first"): (
+        "comm, gradient, count",
+        """
+        both = np.hstack([[1.0], gradient]) * count
+        comm.Iallreduce(mpi.IN_PLACE, both).Wait()
+        count, *total = both
+        return np.array(total) / count
+        """,
+    ),
+    ("my_share", "the last rank has the first part"): (
+        "order, size, step, rank, ranks",
+        """
+        batch = order[size * step : size * (step + 1)]
+        return [int(sample) for sample in np.array_split(np.array(batch, int), ranks)[ranks - 1 - rank]]
+        """,
+    ),
+    ("my_share", "NumPy's numbers, dealt out from the last rank"): (
+        "order, size, step, rank, ranks",
+        "return list(np.array(order)[step * size :][:size][::-1][ranks - 1 - rank :: ranks])",
+    ),
+    ("assign_buckets", "from where each begins, with NumPy"): (
+        "nbytes, limit, first_limit",
+        """
+        sizes, buckets, begin = np.array(nbytes[::-1], dtype=np.int64), [], 0
+        while begin < len(sizes):
+            fit = np.searchsorted(np.cumsum(sizes[begin:]), limit if begin else first_limit, side="right")
+            end = begin + max(1, fit)
+            buckets.append([len(sizes) - 1 - place for place in range(begin, end)])
+            begin = end
+        return buckets
+        """,
+    ),
+    ("accumulate", "weighted by NumPy, and sent to an array of its own"): (
+        "comm, gradients, counts, size",
+        """
+        own = np.zeros(size + 1)
+        if counts:
+            own = np.append(np.average(gradients, axis=0, weights=counts), 1.0) * sum(counts)
+        total = np.empty(size + 1)
+        comm.Iallreduce(own, total).Wait()
+        return np.divide(total[:size], total[size])
+        """,
+    ),
+    ("accumulate", "each rank's count in a place of its own"): (
+        "comm, gradients, counts, size",
+        """
+        both = np.zeros(size + comm.size)
+        both[:size] = sum((count * gradient for gradient, count in zip(gradients, counts)), np.zeros(size))
+        both[size + comm.rank] = sum(counts)
+        comm.Allreduce(mpi.IN_PLACE, both)
+        return both[:size] / both[size:].sum()
+        """,
+    ),
+    ("batch_statistics", "as running statistics, in a list"): (
+        "comm, x",
+        """
+        row, table = np.array([len(x) * np.ones(x.shape[1]), *np.zeros((2, x.shape[1]))]), []
+        for number, sample in enumerate(x, 1):
+            before = sample - row[1]
+            row[1] += before / number
+            row[2] += before * (sample - row[1])
+        table = np.empty((comm.size, *row.shape))
+        comm.Iallgather(row, table).Wait()
+        n, mean, M = table.swapaxes(0, 1)
+        middle = np.average(mean, axis=0, weights=n)
+        return [middle, np.average(M / np.maximum(n, 1) + (mean - middle) ** 2, axis=0, weights=n)]
+        """,
+    ),
+    ("replicas_that_agree", "both given at once, nothing changed, the squares added up"): (
+        "comm, weights, centre, batches, rate, limit",
+        """
+        model = np.stack([weights, centre])
+        comm.Bcast(model, root=0)
+        weights, centre = model
+        for x, y in batches:
+            mean, total = x.sum(axis=0), np.empty_like(centre)
+            comm.Allreduce(mean, total)
+            centre = centre + (total / (comm.size * len(x)) - centre) / 10
+            z = x - centre
+            total = (z * (z @ weights - y)[:, None]).sum(axis=0)
+            comm.Iallreduce(mpi.IN_PLACE, total).Wait()
+            gradient = total / (comm.size * len(y))
+            weights = weights - rate * gradient / max(1, np.sqrt(gradient @ gradient) / limit)
+        return [weights, centre]
+        """,
+    ),
+    ("same_order", "to the last rank, who tells the others; the last name first"): (
+        "comm, gradients, sizes",
+        """
+        total = {}
+        for name, size in reversed(sizes.items()):
+            own, total[name] = gradients.get(name, np.zeros(size)), np.empty(size)
+            comm.Reduce(own, total[name], root=comm.size - 1)
+            comm.Bcast(total[name], root=comm.size - 1)
+        return total
+        """,
+    ),
+    ("bucket_limit", "anything above the best and below the next"): (
+        "nbytes, seconds, P, alpha, beta",
+        """
+        def step(limit):
+            ready, sent, waiting = 0.0, 0.0, []
+            for size, time in [*zip(nbytes[::-1], seconds[::-1]), (float("inf"), 0.0)]:
+                if waiting and sum(waiting) + size > limit:
+                    sent = max(ready, sent) + 2 * (P - 1) * (alpha + sum(waiting) / P * beta)
+                    waiting = []
+                waiting.append(size)
+                ready += time
+            return sent
+
+        sums = {sum(nbytes[i:j]) for j in range(len(nbytes) + 1) for i in range(j)}
+        return min(sums, key=step) + np.float64(0.5)
+        """,
+    ),
+    ("shares", "the time halved until it is exact, then taken back"): (
+        "speeds, batch",
+        """
+        low, high = 0.0, batch / min(speeds) + 1
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if sum(int(middle * v) for v in speeds) < batch else (low, middle)
+        given = np.floor(high * np.array(speeds)).astype(int)
+        for rank in range(len(speeds)):
+            given[rank] -= min(given[rank], given.sum() - batch)
+        return list(given)
+        """,
+    ),
     ("backward_with_overlap", "each hook looks whether others are through"): (
         "comm, backward, buckets",
         """
@@ -229,6 +373,32 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
             for i in bucket:
                 total[i], summed = summed[: total[i].size], summed[total[i].size :]
         return [total[i] for i in range(len(total))]
+        """,
+    ),
+    ("backward_with_overlap", "an object for a hook, which fills a place that is there"): (
+        "comm, backward, buckets",
+        """
+        class Hook:
+            def __init__(self):
+                self.parts, self.flat, self.requests = {}, {}, []
+
+            def __call__(self, i, gradient):
+                self.parts[i] = gradient
+                for number, bucket in enumerate(map(tuple, buckets)):
+                    if bucket[-1] == i:
+                        self.flat[number] = np.concatenate([self.parts[k] for k in bucket])
+                        self.requests.append(comm.Iallreduce(mpi.IN_PLACE, self.flat[number]))
+
+        hook = Hook()
+        backward(comm, hook)
+        for request in reversed(hook.requests):
+            request.Wait()
+        for number, bucket in enumerate(buckets):
+            begin = 0
+            for k in bucket:
+                hook.parts[k] = hook.flat[number][begin : begin + len(hook.parts[k])].copy()
+                begin += len(hook.parts[k])
+        return [part for _, part in sorted(hook.parts.items())]
         """,
     ),
     ("batch_statistics", "distances from the first row of each rank"): (
