@@ -114,6 +114,22 @@ ANSWERS = {  # (exercise, what is wrong): (arguments, body, words of the hint)
         """,
         "Only large numbers are wrong",
     ),
+    ("slow_momentum", "in two halves"): (
+        "comm, w, gradient, phases, period, rate, alpha, beta",
+        """
+        u = 0.0
+        for phase in range(phases):
+            mean = w
+            for step in range(period):
+                mean = mean - rate * gradient(mean, phase * period + step)
+            comm.Allreduce(mpi.IN_PLACE, mean[:2])
+            comm.Allreduce(mpi.IN_PLACE, mean[2:])
+            u = beta * u + (w - mean / comm.size) / rate
+            w = w - alpha * rate * u
+        return w
+        """,
+        "One Allreduce a phase is enough",
+    ),
     ("bubble_share", "1F1B is always busy"): (
         "schedule, p, m, v",
         'return {"1F1B": 0.0, "naive": (p - 1) / p}.get(schedule, (p - 1) / (v * m + p - 1))',

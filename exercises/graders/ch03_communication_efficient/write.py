@@ -513,7 +513,7 @@ def calls_of_local_sgd(case, made):
     if len(made) in (steps, 2 * steps) and period > 1:
         return (
             "It synchronises in every step, does it not? That is synchronous SGD, with all its bytes. Between two "
-            "averages each rank should go its own way. (Or are `steps` counted as periods, or the weights cut in parts?)"
+            "averages each rank should go its own way. (Or are `steps` counted as periods?)"
         )
     if len(made) == steps + len(averages(case)) and period > 1:
         return (
@@ -525,18 +525,19 @@ def calls_of_local_sgd(case, made):
             "The period does not divide the steps, and after the last of them nobody has averaged: each rank would "
             "return another model."
         )
+    if len(made) == 2 * len(averages(case)):
+        return "Two calls for each average: what is averaged are the d weights, in one call, and nothing else."
     if len(made) < len(averages(case)):
         return f"{steps} steps are more than one period of {period}: all meet after each of them, not only in the end."
     return (
         f"{steps} steps in periods of {period} have {checks.count(len(averages(case)), 'average')}: after every "
-        "period, and after the last step if one has not just been made, in one call. None is needed before the first "
-        "step."
+        "period, and after the last step if one has not just been made. None is needed before the first step."
     )
 
 
 local_sgd = Distributed(
     cases=runs(
-        (2, 5, 4, 2),
+        (2, 5, 5, 2),
         (3, 4, 7, 3),
         (3, 6, 3, 1),
         (1, 4, 3, 2),

@@ -6,7 +6,7 @@ TOGETHER = "clock[worker] - min(clock.values()) <= bound"
 WRONG = [
     whole(
         "allreduce_every_step",
-        "In a collective call all wait for all",
+        "calls: Allreduce.",
         """
         def bounded_staleness(comm, w, gradient, steps, bound, rate):
             for step in range(steps):
@@ -93,7 +93,7 @@ WRONG = [
     ),
     edit(
         "waits_in_the_end_as_well",
-        "in the end one such call is enough",
+        "calls: Barrier, Bcast.",
         "comm.Bcast(w, root=0)",
         "comm.Barrier()\ncomm.Bcast(w, root=0)",
     ),

@@ -64,7 +64,7 @@ WRONG = [
     edit("uphill", "Uphill", "w -= rate", "w += rate"),
     edit(
         "in_two_halves",
-        "in one call",
+        "Two calls for each average",
         REDUCED,
         "comm.Allreduce(mpi.IN_PLACE, w[:2])\ncomm.Allreduce(mpi.IN_PLACE, w[2:])\nw /= comm.size",
     ),

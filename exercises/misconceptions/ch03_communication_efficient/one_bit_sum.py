@@ -71,7 +71,7 @@ WRONG = [
         of="never_communicates",
     ),
     edit("mean", "not the mean", ".sum(axis=0)", ".mean(axis=0)", of="again"),
-    edit("mean_scale", "no probability", ".max(", ".mean(", of="again"),
+    edit("mean_scale", "With the mean magnitude as scale", ".max(", ".mean(", of="again"),
     edit(
         "own_dice",
         "not with the signs that u decides for",

@@ -48,10 +48,4 @@ WRONG = [
     ),
     edit("summed", "P times too far in each phase", "comm.size / rate", "rate"),
     edit("way_for_gradient", "that makes it too short", "comm.size / rate", "comm.size"),
-    edit(
-        "in_two_halves",
-        "One Allreduce a phase is enough",
-        "comm.Allreduce(mpi.IN_PLACE, way)",
-        "comm.Allreduce(mpi.IN_PLACE, way[:2])\ncomm.Allreduce(mpi.IN_PLACE, way[2:])",
-    ),
 ]
