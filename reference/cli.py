@@ -14,7 +14,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -49,6 +49,8 @@ if started := _started_as():
     answer_interrupts(started)  # before the imports that take a while
 
 import psutil  # noqa: E402
+
+from .registry import canonical_name  # noqa: E402
 
 try:
     from . import mpi
@@ -100,6 +102,20 @@ def whole_number(text: str, low: int = 1, high: int = 10**6) -> int:
     if not text.isdecimal() or not low <= int(text[:20]) <= high:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from {low:,} to {high:,}")
     return int(text)
+
+
+class OneOf:
+    """The type of an argument that is one of some names, however it is spelt: "zb-v" -> "ZB-V"."""
+
+    def __init__(self, kind: str, names: Iterable[str]):
+        self.kind, self.names = kind, names
+
+    def __call__(self, text: str) -> str:
+        """The name. Raises ArgumentTypeError for what is none."""
+        try:
+            return canonical_name(self.kind, self.names, text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def rank_count(text: str) -> int:

@@ -34,7 +34,8 @@ from torch import nn
 from tqdm import trange
 
 from . import mpi
-from .compression import hooks, top_k
+from .compression import CODECS, hooks
+from .compression.reduce import CannotEncode
 from .data_parallel import replicate
 from .data_parallel.replica import Replica
 from .data_parallel.verdict import Verdict, verify
@@ -55,9 +56,8 @@ MODELS: dict[str, tuple[Callable[[int, int], nn.Module], Callable[[bool], Data]]
 }
 COMPRESSORS: dict[str, Callable[[Replica], Callable]] = {
     "none": lambda replica: replica.communicate,
-    "bf16": lambda replica: hooks.short_float(torch.bfloat16),
-    "top-k": lambda replica: hooks.gathered(top_k(0.01)),
     "power-sgd": lambda replica: hooks.power_sgd(replica, rank=2),
+    **{name: lambda replica, name=name: hooks.of_record(CODECS[name]) for name in CODECS},
 }
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 PIPELINE = {"schedule": "1F1B", "chunks": None, "timeline": None}  # options, and what they are if left out
@@ -90,8 +90,8 @@ def parser() -> cli.Parser:
     p.add_argument("--bucket", type=cli.nbytes, help="4KiB, 1MiB, ... (default: 25MiB)")
     words = "of the gradients in the buckets (default: reverse)"
     p.add_argument("--order", choices=("reverse", "ready"), help=words)
-    words = "bf16; top-k: 1 %% of each bucket, with error feedback; power-sgd: rank 2"
-    p.add_argument("--compress", choices=COMPRESSORS, metavar="HOW", help=words)
+    words = f"{', '.join(COMPRESSORS)} (default: none)"
+    p.add_argument("--compress", type=cli.OneOf("codec", COMPRESSORS), metavar="HOW", help=words)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--json", action="store_true", help="print one JSON object instead of lines; NaN becomes null")
     return p
@@ -167,7 +167,10 @@ def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Bu
 
 
 def train_parallel(comm, options: argparse.Namespace, model: nn.Module, data: Data) -> tuple[list[float], list[float]]:
-    """Mean loss of the global batch, and seconds of this rank, of each step; the model is trained in place."""
+    """Mean loss of the global batch, and seconds of this rank, of each step; the model is trained in place.
+
+    Raises BadInput on every rank if a gradient cannot be encoded, for it is NaN.
+    """
     replicate.broadcast_parameters(comm, model)
     replica = Replica(comm, model, options.bucket, order=options.order)
     replica.communicate = COMPRESSORS[options.compress](replica)
@@ -176,7 +179,10 @@ def train_parallel(comm, options: argparse.Namespace, model: nn.Module, data: Da
     for number in progress(comm, options):
         mine = batch(data, options.batch, number, options.seed, comm.rank, comm.size)
         start = mpi.wtime(comm)
-        loss, count = step(replica, mine, options.micro_batches)
+        try:
+            loss, count = step(replica, mine, options.micro_batches)
+        except CannotEncode as error:
+            raise cli.BadInput(f"--compress {options.compress}, step {number}: {error}; try a smaller --rate") from None
         optimizer.step()
         seconds.append(mpi.wtime(comm) - start)
         losses.append(comm.allreduce(loss) / count)

@@ -48,7 +48,7 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["--model", "x"], "argument --model: invalid choice: 'x'"),
         (["--optimizer", "x"], "argument --optimizer: invalid choice: 'x'"),
         (["--order", "x"], "argument --order: invalid choice: 'x'"),
-        (["--compress", "x"], "argument --compress: invalid choice: 'x'"),
+        (["--compress", "x"], "argument --compress: there is no codec 'x'; choose from none, power-sgd, float32"),
         (["--rate", "nan"], "--rate must be from 1.2e-38 to 3.4e+38, as float32 is, got nan"),
         (["--rate", "1e39"], "as float32 is, got 1e+39"),
         (["--rate", "1e-50"], "as float32 is, got 1e-50"),
@@ -124,7 +124,7 @@ def unchecked(parser, refused):
 
     def shown(option, arguments, said):
         bad = values(option, arguments)
-        if option.type is not None:
+        if option.type is not None and not isinstance(option.type, cli.OneOf):
             bad = [value for value in bad if re.match(r"-?(\d|nan|inf)", value)]
         return bad and (option.option_strings or [option.dest])[0] in said
 

@@ -11,6 +11,7 @@ import torch
 
 from reference import cli
 from reference import train as program
+from reference.compression import CODECS
 from reference.models import MLP, digits, train
 from reference.worlds import RankFailed, launch
 
@@ -103,7 +104,6 @@ def test_a_novel_that_is_not_there_is_told(monkeypatch, tmp_path, text, says):
         [],
         ["--optimizer", "adam", "--model", "gpt"],
         ["--compress", "power-sgd"],
-        ["--compress", "bf16"],
         ["--stages", "2"],
         ["--stages", "2", "--schedule", "PipeDream"],
     ],
@@ -113,6 +113,20 @@ def test_a_training_that_diverges_is_not_verified(capsys, how):
     assert virtually(2, "--rate", "1e30", "--steps", "3", "--batch", "8", *how) == [1, 1]
     last = capsys.readouterr().out.splitlines()[-1]
     assert re.fullmatch(r"NOT VERIFIED: loss is (nan|inf) (from|in) step [012]( on)?; try a smaller --rate", last)
+
+
+@pytest.mark.parametrize("how", ["bf16", "top-k"])
+def test_a_gradient_that_cannot_be_encoded_is_told(how):
+    with pytest.raises(
+        RankFailed, match=rf"BadInput: --compress {how}, step [12]: .* {how}.* NaN .*; try a smaller --rate"
+    ):
+        virtually(2, "--rate", "1e30", "--steps", "3", "--batch", "8", "--compress", how)
+
+
+@pytest.mark.parametrize("how", CODECS)
+def test_every_codec_can_be_chosen(capsys, how):
+    assert virtually(2, "--steps", "2", "--batch", "8", "--rate", "0.01", "--compress", how.replace(" ", "-")) == [0, 0]
+    assert f"by {how}" in capsys.readouterr().out.splitlines()[-1]
 
 
 @pytest.mark.parametrize("how", [[], ["--stages", "2"]], ids=" ".join)

@@ -20,7 +20,8 @@ by 1 + omega it is biased, and a contraction: `damped`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Generator, Tensor
@@ -35,9 +36,9 @@ class Codec(NamedTuple):
     encode: Callable[..., Tensor]  # (x [d] float32 or float64, generator=None) -> wire, 1-D uint8
     decode: Callable[[Tensor, int], Tensor]  # (wire, d) -> [d] float32
     nbytes: Callable[[int], int | None]  # d -> len(wire); None: it depends on x
-    unbiased: bool = False  # E decode(encode(x)) = x
-    variance: Callable[[Tensor], Tensor] | None = None  # x [d] -> [d]; None: nothing is random
-    contraction: Callable[[int], float] | None = None  # d -> delta; None: there is no bound for every x
+    unbiased: bool  # E decode(encode(x)) = x
+    variance: Callable[[Tensor], Tensor] | None  # x [d] -> [d]; None: nothing is random
+    contraction: Callable[[int], float] | None  # d -> delta; None: there is no bound for every x
 
     @property
     def random(self) -> bool:
@@ -45,9 +46,18 @@ class Codec(NamedTuple):
         return self.variance is not None
 
 
-def codec(name: str, encode: Callable, decode: Callable, nbytes: Callable, **properties) -> Codec:
-    """A Codec that refuses what it cannot encode, and wires of a wrong length. properties: its other fields."""
-    random = properties.get("variance") is not None
+def codec(
+    name: str,
+    encode: Callable[[Tensor, Generator | None], Tensor],
+    decode: Callable[[Tensor, int], Tensor],
+    nbytes: Callable[[int], int | None],
+    *,
+    unbiased: bool,
+    variance: Callable[[Tensor], Tensor] | None,
+    contraction: Callable[[int], float] | None,
+) -> Codec:
+    """A Codec that refuses what it cannot encode, and wires of a wrong length."""
+    random = variance is not None
 
     def checked_encode(x: Tensor, generator: Generator | None = None) -> Tensor:
         check_vector(name, x)
@@ -60,7 +70,49 @@ def codec(name: str, encode: Callable, decode: Callable, nbytes: Callable, **pro
             raise ValueError(f"{name} needs {nbytes(d)} bytes for {d} elements, got {len(wire)}: of another codec?")
         return decode(wire, d)
 
-    return Codec(name, checked_encode, checked_decode, nbytes, **properties)
+    return Codec(name, checked_encode, checked_decode, nbytes, unbiased, variance, contraction)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodecRecord:
+    """All that is known of a codec, next to what makes it; but for what a Codec says for itself.
+
+    No field has a default: one that is forgotten is a TypeError when the module is imported. CODECS in catalogue.py
+    lists the records; tests, the study, `train --compress` and the tables of the book ask it.
+
+    name      by which it is chosen
+    make      (**options) -> Codec
+    idea      what is sent, in one sentence
+    source    authors (year), ...: the docstring of the module has the titles; nothing if nobody's in particular
+    wire      its bytes, a formula to be read: d elements in m chunks, k of them sent, an index of b = ceil(log2 d) bits
+    variants  the options with which it is studied; the first are those of `train --compress`
+    linear    whether C(x) + C(y) = C(x + y) if both draw the same random numbers: then a plain all-reduce can sum it
+    feedback  whether training needs error feedback; None: that is no cure
+    two_ways  whether the sum over ranks is encoded again (reduce.two_way_sum); else all wires go to all ranks
+
+    Raises TypeError if `make` does not take these options or forgets a field of the Codec, and ValueError for two ways
+    with wires whose size depends on what is in them.
+    """
+
+    name: str
+    make: Callable[..., Codec]
+    idea: str
+    source: str
+    wire: str
+    variants: tuple[dict[str, Any], ...]
+    linear: bool
+    feedback: bool | None
+    two_ways: bool
+
+    def __post_init__(self):
+        sizes = [self.make(**options).nbytes(1) for options in self.variants]  # made, so that an error is told at once
+        if self.two_ways and None in sizes:
+            raise ValueError(f"{self.name}: wires of varying size cannot go two ways: say two_ways=False")
+
+    @property
+    def codec(self) -> Codec:
+        """The one that is chosen by its name alone."""
+        return self.make(**self.variants[0])
 
 
 def check_vector(name: str, x: Tensor) -> None:
@@ -111,5 +163,19 @@ def float32() -> Codec:
         lambda wire, d: floats(wire),
         lambda d: 4 * d,
         unbiased=True,
+        variance=None,
         contraction=lambda d: 1.0,
     )
+
+
+FLOAT32 = CodecRecord(
+    name="float32",
+    make=float32,
+    idea="no compression: every element as it is",
+    source="",
+    wire="4 d",
+    variants=({},),
+    linear=True,
+    feedback=False,
+    two_ways=False,
+)

@@ -30,7 +30,7 @@ from torch import Tensor
 from ..collectives import allreduce
 from ..collectives.algorithms import collective
 from ..models import generator
-from .codec import Codec
+from .codec import Codec, CodecRecord
 from .error_feedback import ErrorFeedback
 from .powersgd import PowerSGD
 from .powersgd import power_sgd as power_sgd_sum
@@ -93,6 +93,11 @@ def two_way(codec: Codec, feedback: bool = True, seed: int = 0) -> PerBucket:
         return TwoWay(codec, len(flat), comm.rank, comm.size, feedback, flat.device), generator(seed, index, comm.rank)
 
     return PerBucket(make, lambda comm, flat, state: two_way_sum.start(comm, flat, *state))
+
+
+def of_record(record: CodecRecord) -> PerBucket:
+    """A hook: a codec in the way that its record says."""
+    return (two_way if record.two_ways else gathered)(record.codec, bool(record.feedback))
 
 
 def power_sgd(replica, rank: int, seed: int = 0, warm_start: bool = True, feedback: bool = True, **how) -> PerBucket:

@@ -1,12 +1,13 @@
 """Importance sampling: large elements with a high probability, small ones with a low one, and right on average.
 
-Paper     Wangni et al., "Gradient Sparsification for Communication-Efficient Distributed Optimization" (2018).
 Idea      Element i is sent with probability P_i > 0, as g_i / P_i: on average P_i g_i / P_i = g_i, for any P. Sent
-          as g_i it would be P_i g_i: biased, and most where g_i is small.
-Which P   The variance is sum of g_i^2 (1 / P_i - 1). For a given expected number sent, the sum of P_i, it is least for
-          P_i = min(1, c |g_i|): set its derivative to 0, with a Lagrange multiplier. Here c = k / ||g||_1.
-History   If |g| itself is not to be looked at, an average of earlier |g| may stand for it (`history`). It must not be 0
-          where g is not, so a share of the probability is spread evenly.
+          as g_i it would be P_i g_i: biased, and most where g_i is small. The variance is sum of g_i^2 (1 / P_i - 1).
+          For a given expected number sent, the sum of P_i, it is least for P_i = min(1, c |g_i|): set its derivative to
+          0, with a Lagrange multiplier. Here c = k / ||g||_1. If |g| itself is not to be looked at, an average of
+          earlier |g| may stand for it (`history`). It must not be 0 where g is not, so a share of the probability is
+          spread evenly.
+Sends     About k elements with their indices, as in sparse.py; nobody knows before how many.
+Source    Wangni et al., "Gradient Sparsification for Communication-Efficient Distributed Optimization" (2018).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from .codec import Codec, codec
+from .codec import Codec, CodecRecord, codec
 from .sparse import Count, densify, kept_count, to_wire
 
 
@@ -59,6 +60,19 @@ def importance_sampling(k: Count, weights: Tensor | None = None, floor: float = 
         variance=lambda x: torch.where(x == 0, 0, x**2 * (1 / P(x) - 1)),
         contraction=lambda d: 1 - omega(d),
     )
+
+
+IMPORTANCE = CodecRecord(
+    name="importance",
+    make=importance_sampling,
+    idea="element i with a probability P_i that grows with its magnitude, divided by P_i",
+    source="Wangni et al. (2018)",
+    wire="4 k + ceil(k b / 8)",
+    variants=({"k": 0.01},),
+    linear=False,
+    feedback=False,
+    two_ways=False,
+)
 
 
 def history(weights: Tensor, x: Tensor, decay: float = 0.9) -> Tensor:

@@ -28,7 +28,7 @@ from torch import Generator, Tensor
 
 from ..collectives import allreduce
 from .codec import Codec
-from .quantize import scaled_sign
+from .one_bit import scaled_sign
 from .reduce import TwoWay, two_way_sum
 
 

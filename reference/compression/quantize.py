@@ -1,18 +1,18 @@
 """Quantisers: every element is rounded to one of few levels between -scale and scale, and the scale is sent once.
 
-Papers    Seide et al., "1-Bit Stochastic Gradient Descent" (2014): the two means. Alistarh et al., "QSGD" (2017).
-          Wen et al., "TernGrad" (2017). Bernstein et al., "signSGD" (2018). Karimireddy et al., "Error Feedback
-          Fixes SignSGD" (2019): the scaled sign.
 Idea      Divide by the scale and round to a whole number of few bits. Rounded at random, up with probability frac(y),
-          it is right on average: E floor(y) + Bernoulli(frac(y)) = floor(y) + frac(y) = y, for whole y, too.
-Grid      2 s + 1 levels, scale/s * {-s, ..., 0, ..., s}
+          it is right on average: E floor(y) + Bernoulli(frac(y)) = floor(y) + frac(y) = y, for whole y, too. There are
+          2 s + 1 levels, scale/s * {-s, ..., 0, ..., s}:
+
               qsgd                 scale ||x||_2,   rounded at random
               terngrad             scale ||x||_inf, rounded at random, s = 1
               stochastic_rounding  scale ||x||_inf, rounded at random, s = 2^(b-1) - 1
               int8                 scale ||x||_inf, rounded to nearest, s = 127
-One bit   two levels: stochastic_sign (unbiased), scaled_sign and one_bit (biased)
-Wire      m float32 scales, one for each chunk, then d numbers of b bits: 4 m + ceil(d b / 8) bytes
-Chunks    A scale that serves fewer elements fits them better: the variance grows with their number c, 4 bytes with 1/c.
+
+Sends     m float32 scales, one for each chunk, then d numbers of b bits: 4 m + ceil(d b / 8) bytes.
+Price     A scale that serves fewer elements fits them better: the variance grows with their number c, 4 bytes with 1/c.
+Source    Alistarh et al., "QSGD" (2017). Wen et al., "TernGrad" (2017). Elias, "Universal Codeword Sets and
+          Representations of the Integers" (1975): the code of elias.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch import Generator, Tensor
 
 from . import elias
 from .bits import float_bytes, floats, number, number_bytes, pack, packed_bytes, unpack, width
-from .codec import Codec, codec
+from .codec import Codec, CodecRecord, codec
 
 
 def stochastic_round(y: Tensor, generator: Generator) -> Tensor:
@@ -102,6 +102,19 @@ def qsgd(s: int, chunk: int | None = None) -> Codec:
     return grid(f"qsgd {s}" + (f" by {chunk}" if chunk else ""), s, 2.0, chunk)
 
 
+QSGD = CodecRecord(
+    name="qsgd",
+    make=qsgd,
+    idea="whole multiples of the length / s, rounded at random",
+    source="Alistarh et al. (2017)",
+    wire="4 m + ceil(d ceil(log2(2 s + 1)) / 8)",
+    variants=({"s": 1}, {"s": 16, "chunk": 512}),
+    linear=False,
+    feedback=False,
+    two_ways=True,
+)
+
+
 def qsgd_elias(s: int) -> Codec:
     """QSGD with the wire of the paper: gaps between what is not 0, and these levels, in Elias's gamma code.
 
@@ -135,9 +148,35 @@ def qsgd_elias(s: int) -> Codec:
     )
 
 
+QSGD_ELIAS = CodecRecord(
+    name="qsgd elias",
+    make=qsgd_elias,
+    idea="qsgd, gaps and levels in as many bits as each needs",
+    source="Alistarh et al. (2017), Elias (1975)",
+    wire="8 + ceil(u / 8) + ceil(v / 8)",
+    variants=({"s": 1},),
+    linear=False,
+    feedback=False,
+    two_ways=False,
+)
+
+
 def terngrad(chunk: int | None = None) -> Codec:
     """max|x| sign(x_i) Bernoulli(|x_i| / max|x|), two bits (Wen et al. 2017, who also clip x; that is left out)."""
     return grid("terngrad", 1, math.inf, chunk)
+
+
+TERNGRAD = CodecRecord(
+    name="terngrad",
+    make=terngrad,
+    idea="the largest magnitude, its negative or 0, rounded at random",
+    source="Wen et al. (2017)",
+    wire="4 m + ceil(2 d / 8)",
+    variants=({},),
+    linear=False,
+    feedback=False,
+    two_ways=True,
+)
 
 
 def stochastic_rounding(bits: int, chunk: int | None = None) -> Codec:
@@ -145,68 +184,32 @@ def stochastic_rounding(bits: int, chunk: int | None = None) -> Codec:
     return grid(f"stochastic rounding {bits}", 2 ** (bits - 1) - 1, math.inf, chunk)
 
 
+STOCHASTIC_ROUNDING = CodecRecord(
+    name="stochastic rounding",
+    make=stochastic_rounding,
+    idea="whole numbers of a few bits times a step, rounded at random",
+    source="",
+    wire="4 m + ceil(d bits / 8)",
+    variants=({"bits": 4},),
+    linear=False,
+    feedback=False,
+    two_ways=True,
+)
+
+
 def int8(chunk: int | None = 256) -> Codec:
     """INT8 with dynamic range: whole numbers from -127 to 127 times max|x| / 127 of each chunk, rounded to nearest."""
     return grid("int8", 127, math.inf, chunk, stochastic=False)
 
 
-# On two levels: one bit ----------------------------------------------------------------------------------------------
-
-
-def signs(wire: Tensor, d: int) -> Tensor:
-    """+1 where a bit is set and -1 where not, [d] float32."""
-    return 2.0 * unpack(wire, 1, d).float() - 1.0
-
-
-def scaled_bits(wire: Tensor, d: int) -> Tensor:
-    """+-scale [d] float32 of a wire that holds the scale and a bit for each element."""
-    return floats(wire[:4]) * signs(wire[4:], d)
-
-
-def stochastic_sign() -> Codec:
-    """+s with probability (1 + x_i / s) / 2, else -s, where s = max|x|: unbiased, with the variance s^2 - x_i^2.
-
-    Its sum, d s^2 - ||x||^2, is at most (d - 1) ||x||^2: that is omega.
-    """
-
-    def encode(x: Tensor, generator: Generator) -> Tensor:
-        s = x.abs().max()
-        up = stochastic_round((1 + divide(x, s)) / 2, generator)
-        return torch.cat([float_bytes(s), pack(up.to(torch.uint8), 1)])
-
-    return codec(
-        "two-level",
-        encode,
-        scaled_bits,
-        lambda d: 4 + packed_bytes(d, 1),
-        unbiased=True,
-        variance=lambda x: x.abs().max() ** 2 - x**2,
-        contraction=lambda d: 2.0 - d,
-    )
-
-
-def scaled_sign() -> Codec:
-    """sign(x_i) ||x||_1 / d (0 counts as positive). delta is ||x||_1^2 / (d ||x||_2^2), which is at least 1/d."""
-
-    def encode(x: Tensor, generator: Generator | None) -> Tensor:
-        return torch.cat([float_bytes(x.abs().mean()), pack((x >= 0).to(torch.uint8), 1)])
-
-    return codec("scaled sign", encode, scaled_bits, lambda d: 4 + packed_bytes(d, 1), contraction=lambda d: 1 / d)
-
-
-def one_bit() -> Codec:
-    """The mean of the elements >= 0, or the mean of the others (Seide et al. 2014, without their split into columns).
-
-    No two numbers for these two sets are nearer to x, so delta is at least that of the scaled sign.
-    """
-
-    def encode(x: Tensor, generator: Generator | None) -> Tensor:
-        positive = x >= 0
-        sums = torch.stack([x.clamp(max=0).sum(), x.clamp(min=0).sum()])
-        counts = torch.stack([(~positive).sum(), positive.sum()])
-        return torch.cat([float_bytes(divide(sums, counts)), pack(positive.to(torch.uint8), 1)])
-
-    def decode(wire: Tensor, d: int) -> Tensor:
-        return floats(wire[:8])[unpack(wire[8:], 1, d)]
-
-    return codec("one-bit", encode, decode, lambda d: 8 + packed_bytes(d, 1), contraction=lambda d: 1 / d)
+INT8 = CodecRecord(
+    name="int8",
+    make=int8,
+    idea="whole numbers of 8 bits times a step for each chunk, rounded to nearest",
+    source="",
+    wire="4 m + d",
+    variants=({},),
+    linear=False,
+    feedback=False,
+    two_ways=True,
+)

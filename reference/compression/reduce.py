@@ -33,14 +33,18 @@ from ..collectives.bruck import bruck_allgather_rounds
 from ..collectives.exchange import pairwise_alltoall_rounds
 from ..collectives.ring import ring_allgather_rounds
 from ..collectives.rounds import Blocks, block_bounds, steps
-from .bits import pack, packed_bytes, unpack
-from .codec import Codec, codec
+from .codec import Codec
 from .error_feedback import ErrorFeedback
+from .one_bit import sign
 from .sparse import Count, drawn, kept_count
 
 Sender = Codec | ErrorFeedback
 VALUE = 4  # bytes of a float32
 REFUSED = 255
+
+
+class CannotEncode(ValueError):
+    """Some rank has a vector that its codec refuses, such as one with a NaN: raised on all ranks alike."""
 
 
 def encoded(sender: Sender, x: Tensor, generator: Generator | None) -> tuple[Tensor, ValueError | None]:
@@ -72,7 +76,7 @@ def allgather_sum(comm, sender: Sender, x: Tensor, generator: Generator | None =
     """The sum over the ranks of what `sender` makes of their x: in place, in x [d] float32, which is returned.
 
     sender: a codec, or an ErrorFeedback of this rank. algorithm: of the all-gather, a name in ALLGATHER.
-    Raises ValueError on every rank if one of them could not encode its x, which is scratch then.
+    Raises CannotEncode on every rank if one of them could not encode its x, which is scratch then.
     """
     tag = mpi.fresh_tag(comm)  # one for both parts (rounds.carry_out)
     wire, why = encoded(sender, x, generator)
@@ -82,7 +86,8 @@ def allgather_sum(comm, sender: Sender, x: Tensor, generator: Generator | None =
     wires[comm.rank, comm.rank + 1][:] = wire
     yield from steps(comm, find(ALLGATHER, algorithm).rounds(comm.rank, comm.size), wires, tag=tag)
     if bad := [rank for rank in range(comm.size) if refused(wires[rank, rank + 1])]:
-        raise ValueError(f"ranks {bad} of {comm.size} could not encode their vectors; {why or 'they say why'}") from why
+        said = why or "they say why"
+        raise CannotEncode(f"ranks {bad} of {comm.size} could not encode their vectors; {said}") from why
     add_decoded(comm, sender, wires, x)
     return x
 
@@ -146,7 +151,7 @@ class TwoWay:
 def two_way_sum(comm, x: Tensor, state: TwoWay, generator: Generator | None = None):
     """About the sum of x over the ranks, in place, in x [d] float32, which is returned; bit for bit the same on all.
 
-    Raises ValueError on every rank if one of them could not encode its x; x and state are scratch then.
+    Raises CannotEncode on every rank if one of them could not encode its x; x and state are scratch then.
     """
     blocks, mine, why = Blocks(x, comm.size), (comm.rank, comm.rank + 1), None
     size, total, tag = state.sizes[comm.rank], blocks[mine], mpi.fresh_tag(comm)
@@ -171,7 +176,7 @@ def two_way_sum(comm, x: Tensor, state: TwoWay, generator: Generator | None = No
 
 def _decode_blocks(state: TwoWay, wires: Blocks, blocks: Blocks, P: int, why: ValueError | None) -> None:
     if bad := [q for q in range(P) if refused(wires[q, q + 1])]:
-        raise ValueError(f"blocks {bad} of {P} could not be encoded; {why or 'another rank says why'}") from why
+        raise CannotEncode(f"blocks {bad} of {P} could not be encoded; {why or 'another rank says why'}") from why
     for q, length in enumerate(state.lengths):
         if length:
             blocks[q, q + 1][:] = state.down.decode(wires[q, q + 1], length)
@@ -184,16 +189,6 @@ def two_way_cost(P: int, wire: int, block: int, alpha: float, beta: float, gamma
     """
     return cost.messages(2 * (P - 1), 2 * (P - 1) * wire, alpha, beta) + cost.Cost(
         0, 0, (P - 1) * VALUE * block * gamma
-    )
-
-
-def sign() -> Codec:
-    """+1 or -1 for each element, 0 counts as +1: one bit, no scale. One more bit is never set: not all are 255 then."""
-    return codec(
-        "sign",
-        lambda x, generator: pack(torch.cat([x >= 0, x.new_zeros(1, dtype=torch.bool)]).to(torch.uint8), 1),
-        lambda wire, d: 2.0 * unpack(wire, 1, d).float() - 1.0,
-        lambda d: packed_bytes(d + 1, 1),
     )
 
 

@@ -1,12 +1,12 @@
-"""Numbers whose error is relative to themselves: shorter floats, and powers of a base.
+"""Short floats: numbers of fewer bits whose error is relative to themselves, such as fp16, bf16 and powers of a base.
 
-Papers    Micikevicius et al., "Mixed Precision Training" (2018): fp16. Horvath et al., "Natural Compression for
-          Distributed Deep Learning" (2019): powers of two, rounded at random.
-Why       A grid (quantize.py) is as wide at 0 as at its end. One large element makes all small ones 0. A float, and a
-          logarithm, keep a few digits of each: a wide range costs bits in the exponent, not precision.
-Range     fp16 ends at 65,504 and at 6e-8. bf16 has the range of float32 and 8 significant bits. Dynamic range is a
-          scale that is sent along.
+Idea      A grid (quantize.py) is as wide at 0 as at its end, and one large element makes all small ones 0. A float, and
+          a logarithm, keep a few digits of each: a wide range costs bits in the exponent, not precision.
+Price     The range. fp16 ends at 65,504 and at 6e-8. bf16 has the range of float32 and 8 significant bits. A scale that
+          is sent along (dynamic range) moves the range to where the numbers are.
 Left out  Loss scaling, and training in these types: that is another chapter. Here they only travel.
+Source    Micikevicius et al., "Mixed Precision Training" (2018): fp16. Horvath et al., "Natural Compression for
+          Distributed Deep Learning" (2019): powers of two, rounded at random.
 """
 
 from __future__ import annotations
@@ -15,21 +15,8 @@ import torch
 from torch import Generator, Tensor
 
 from .bits import float_bytes, floats, pack, packed_bytes, unpack
-from .codec import Codec, codec
+from .codec import Codec, CodecRecord, codec
 from .quantize import divide, row_count, rows, stochastic_round
-
-
-def fp16() -> Codec:
-    """IEEE half precision: 11 significant bits, from 2^-14 to 65,504. It refuses larger elements.
-
-    delta = 0, because tiny elements become 0: of a vector with nothing above 2^-25 all is lost.
-    """
-    return shorter_float("fp16", torch.float16, delta=0.0)
-
-
-def bf16() -> Codec:
-    """bfloat16: 8 significant bits and the range of float32. delta = 1 - 2^-16, elements below 2^-126 aside."""
-    return shorter_float("bf16", torch.bfloat16, delta=1 - 2.0**-16)
 
 
 def shorter_float(name: str, dtype: torch.dtype, delta: float) -> Codec:
@@ -47,8 +34,49 @@ def shorter_float(name: str, dtype: torch.dtype, delta: float) -> Codec:
         encode,
         lambda wire, d: wire.clone().view(dtype).float(),
         lambda d: 2 * d,
+        unbiased=False,
+        variance=None,
         contraction=lambda d: delta,
     )
+
+
+def fp16() -> Codec:
+    """IEEE half precision: 11 significant bits, from 2^-14 to 65,504. It refuses larger elements.
+
+    delta = 0, because tiny elements become 0: of a vector with nothing above 2^-25 all is lost.
+    """
+    return shorter_float("fp16", torch.float16, delta=0.0)
+
+
+FP16 = CodecRecord(
+    name="fp16",
+    make=fp16,
+    idea="floats of 16 bits, 11 of them digits",
+    source="Micikevicius et al. (2018)",
+    wire="2 d",
+    variants=({},),
+    linear=False,
+    feedback=False,
+    two_ways=True,
+)
+
+
+def bf16() -> Codec:
+    """bfloat16: 8 significant bits and the range of float32. delta = 1 - 2^-16, elements below 2^-126 aside."""
+    return shorter_float("bf16", torch.bfloat16, delta=1 - 2.0**-16)
+
+
+BF16 = CodecRecord(
+    name="bf16",
+    make=bf16,
+    idea="floats of 16 bits with the range of float32, 8 of them digits",
+    source="",
+    wire="2 d",
+    variants=({},),
+    linear=False,
+    feedback=False,
+    two_ways=True,
+)
 
 
 def scaled_fp16(chunk: int | None = 256) -> Codec:
@@ -74,8 +102,23 @@ def scaled_fp16(chunk: int | None = 256) -> Codec:
         encode,
         decode,
         lambda d: 4 * row_count(d, chunk) + 2 * d,
+        unbiased=False,
+        variance=None,
         contraction=lambda d: 1 - 2.0**-21,
     )
+
+
+SCALED_FP16 = CodecRecord(
+    name="scaled fp16",
+    make=scaled_fp16,
+    idea="fp16, with a scale for each chunk, so that nothing is too large",
+    source="",
+    wire="4 m + 2 d",
+    variants=({},),
+    linear=False,
+    feedback=False,
+    two_ways=True,
+)
 
 
 def logarithmic(bits: int, base: float = 2.0) -> Codec:
@@ -117,3 +160,16 @@ def logarithmic(bits: int, base: float = 2.0) -> Codec:
         variance=variance,
         contraction=lambda d: 1 - (base - 1) ** 2 / (4 * base) - d / 4 * base ** (-2.0 * J),
     )
+
+
+LOGARITHMIC = CodecRecord(
+    name="logarithmic",
+    make=logarithmic,
+    idea="the largest magnitude divided by powers of a base, rounded at random",
+    source="Horvath et al. (2019)",
+    wire="4 + ceil(d bits / 8)",
+    variants=({"bits": 4},),
+    linear=False,
+    feedback=False,
+    two_ways=True,
+)

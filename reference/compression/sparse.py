@@ -1,12 +1,13 @@
-"""Sparse codecs: send some elements whole, and the rest not at all.
+"""Sparse codecs: some elements are sent whole, the rest not at all.
 
-Papers    Strom, "Scalable Distributed DNN Training Using Commodity GPU Cloud Computing" (2015): threshold, +-tau.
-          Aji and Heafield, "Sparse Communication for Distributed Gradient Descent" (2017): the largest.
-          Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory" (2018): top-k and random-k as contractions.
-Wire      k float32 values, then k indices of b = ceil(log2 d) bits, which tells k: k (32 + b) bits. That is not k/d of
+Idea      Most elements of a gradient are small. Send k of d, and say which: the largest, random ones, or all above a
+          threshold.
+Sends     k float32 values, then k indices of b = ceil(log2 d) bits, which tells k: k (32 + b) bits. That is not k/d of
           the 32 d bits of x; with int32 indices it would be 2 k/d.
-Left out  How such vectors are summed over ranks (reduce.py): other ranks keep other elements. Probabilities that
-          differ from element to element: importance.py.
+Left out  How such vectors are summed over ranks, which keep different elements (reduce.py). Signs in place of values:
+          sparse_signs.py. Probabilities that differ from element to element: importance.py.
+Source    Aji and Heafield, "Sparse Communication for Distributed Gradient Descent" (2017): the largest. Stich,
+          Cordonnier and Jaggi, "Sparsified SGD with Memory" (2018): top-k and random-k as contractions.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from __future__ import annotations
 import torch
 from torch import Generator, Tensor
 
-from .bits import float_bytes, floats, number, number_bytes, pack, packed_bytes, unpack, width
-from .codec import Codec, codec
+from .bits import float_bytes, floats, pack, packed_bytes, unpack, width
+from .codec import Codec, CodecRecord, codec
 
 Count = int | float  # an int: so many elements; a float: this share of the d elements
 
@@ -75,8 +76,23 @@ def top_k(k: Count) -> Codec:
         encode,
         densify,
         lambda d: sparse_bytes(kept_count(k, d), d),
+        unbiased=False,
+        variance=None,
         contraction=lambda d: kept_count(k, d) / d,
     )
+
+
+TOP_K = CodecRecord(
+    name="top-k",
+    make=top_k,
+    idea="the k elements that are largest in magnitude, whole",
+    source="Aji and Heafield (2017), Stich et al. (2018)",
+    wire="4 k + ceil(k b / 8)",
+    variants=({"k": 0.01},),
+    linear=False,
+    feedback=True,
+    two_ways=False,
+)
 
 
 def random_k(k: Count) -> Codec:
@@ -95,6 +111,19 @@ def random_k(k: Count) -> Codec:
         variance=lambda x: (len(x) / kept_count(k, len(x)) - 1) * x**2,
         contraction=lambda d: 2 - d / kept_count(k, d),
     )
+
+
+RANDOM_K = CodecRecord(
+    name="random-k",
+    make=random_k,
+    idea="k elements drawn at random, times d / k",
+    source="Stich et al. (2018)",
+    wire="4 k + ceil(k b / 8)",
+    variants=({"k": 0.01},),
+    linear=True,
+    feedback=False,
+    two_ways=False,
+)
 
 
 def seeded_random_k(k: Count) -> Codec:
@@ -126,6 +155,19 @@ def seeded_random_k(k: Count) -> Codec:
     )
 
 
+SEEDED_RANDOM_K = CodecRecord(
+    name="seeded random-k",
+    make=seeded_random_k,
+    idea="random-k with a seed in place of the indices",
+    source="",
+    wire="8 + 4 k",
+    variants=({"k": 0.01},),
+    linear=True,
+    feedback=False,
+    two_ways=False,
+)
+
+
 def threshold(tau: float) -> Codec:
     """Every element of more than tau in magnitude, whole. Nobody knows before how many that are; maybe none.
 
@@ -137,59 +179,25 @@ def threshold(tau: float) -> Codec:
         indices = (x.abs() > tau).nonzero().view(-1)
         return to_wire(x[indices], indices, len(x))
 
-    return codec(f"threshold {tau}", encode, densify, lambda d: None, contraction=lambda d: 0.0)
-
-
-def strom(tau: float) -> Codec:
-    """+tau or -tau for every element of more than tau in magnitude: an index and a sign bit each (Strom 2015).
-
-    With error feedback the rest of an element is sent later, at most tau a step: an element whose gradient stays above
-    tau falls further and further behind. Strom packs index and sign into 32 bits; here they take b + 1, after a count.
-    """
-
-    def encode(x: Tensor, generator: Generator | None) -> Tensor:
-        indices = (x.abs() > tau).nonzero().view(-1)
-        return torch.cat([number_bytes(len(indices), x.device), signed_indices(x, indices)])
-
-    def decode(wire: Tensor, d: int) -> Tensor:
-        return scatter_signs(wire[4:], number(wire), d) * tau
-
-    return codec(f"strom {tau}", encode, decode, lambda d: None, contraction=lambda d: 0.0)
-
-
-def sparse_sign(k: Count) -> Codec:
-    """The signs of the k largest elements and the mean of their magnitudes: 4 bytes and k (b + 1) bits. delta = 1 / d.
-
-    With the mean m of the kept, ||C(x) - x||^2 = ||x||^2 - k m^2. With ||x||_2 in its place, as is sometimes written,
-    ||C(x)|| = sqrt(k) ||x||, which no error feedback can repair.
-    """
-
-    def encode(x: Tensor, generator: Generator | None) -> Tensor:
-        indices = largest(x, kept_count(k, len(x)))
-        return torch.cat([float_bytes(x[indices].abs().mean()), signed_indices(x, indices)])
-
-    def decode(wire: Tensor, d: int) -> Tensor:
-        return scatter_signs(wire[4:], kept_count(k, d), d) * floats(wire[:4])
-
     return codec(
-        f"sparse sign {k}",
+        f"threshold {tau}",
         encode,
-        decode,
-        lambda d: 4 + packed_bytes(kept_count(k, d), width(d) + 1),
-        contraction=lambda d: 1 / d,
+        densify,
+        lambda d: None,
+        unbiased=False,
+        variance=None,
+        contraction=lambda d: 0.0,
     )
 
 
-# Signs at indices ----------------------------------------------------------------------------------------------------
-
-
-def signed_indices(x: Tensor, indices: Tensor) -> Tensor:
-    """The bytes of each index and, in the lowest bit, whether x is negative there."""
-    return pack(indices << 1 | (x[indices] < 0).long(), width(len(x)) + 1)
-
-
-def scatter_signs(wire: Tensor, k: int, d: int) -> Tensor:
-    """The vector [d] float32 with +1 or -1 at those k indices, and 0 elsewhere."""
-    numbers = unpack(wire, width(d) + 1, k)
-    signs = 1.0 - 2.0 * (numbers & 1).float()
-    return signs.new_zeros(d).index_put_((numbers >> 1,), signs)
+THRESHOLD = CodecRecord(
+    name="threshold",
+    make=threshold,
+    idea="every element of more than tau in magnitude, whole",
+    source="Aji and Heafield (2017)",
+    wire="4 k + ceil(k b / 8)",
+    variants=({"tau": 2.0},),
+    linear=False,
+    feedback=True,
+    two_ways=False,
+)

@@ -1,9 +1,9 @@
-"""What a codec does, measured: bytes, bias, variance, contraction, and what training makes of it.
+"""A study of what codecs do, measured: bytes, bias, variance, contraction, and what training makes of them.
 
 Idea      A formula beside a measurement, for any codec, in one table (`measure_error`). Then the question that no
           formula of one step answers: P workers train together, each encodes its own gradient, and all decode all wires
           (`descend`). The workers are played one after the other, with no communicator; reduce.py has one.
-Bytes     len(wire), averaged over the workers: what one of them has to say. How often it crosses a link depends on
+Sends     len(wire), averaged over the workers: what one of them has to say. How often it crosses a link depends on
           how the wires are exchanged.
 """
 
@@ -17,38 +17,14 @@ import torch
 from torch import Generator, Tensor
 
 from ..models import generator, share
+from .catalogue import CODECS
 from .codec import Codec, float32
 from .error_feedback import ErrorFeedback
-from .importance import importance_sampling
-from .quantize import int8, one_bit, qsgd, qsgd_elias, scaled_sign, stochastic_rounding, stochastic_sign, terngrad
-from .short_floats import bf16, fp16, logarithmic, scaled_fp16
-from .sparse import random_k, seeded_random_k, sparse_sign, strom, threshold, top_k
 
 
-def codecs(part: float = 0.01, tau: float = 2.0) -> list[Codec]:
-    """Every codec of this package: the sparse ones send that part of the elements, or those above tau."""
-    return [
-        top_k(part),
-        random_k(part),
-        seeded_random_k(part),
-        importance_sampling(part),
-        threshold(tau),
-        strom(tau),
-        sparse_sign(part),
-        qsgd(1),
-        qsgd_elias(1),
-        qsgd(16, chunk=512),
-        terngrad(),
-        stochastic_rounding(4),
-        logarithmic(4),
-        stochastic_sign(),
-        scaled_sign(),
-        one_bit(),
-        int8(),
-        fp16(),
-        scaled_fp16(),
-        bf16(),
-    ]
+def codecs() -> list[Codec]:
+    """Every codec of the catalogue, in each of its variants."""
+    return [record.make(**options) for record in CODECS.values() for options in record.variants]
 
 
 class Measured(NamedTuple):

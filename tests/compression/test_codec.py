@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from reference.compression import Codec, damped, float32, importance_sampling, qsgd, random_k, roundtrip, top_k
+from reference.compression import Codec, damped, importance_sampling, qsgd, random_k, roundtrip, top_k
 from reference.compression.study import codecs
 from reference.models import generator
 
-ALL = [*codecs(0.1, tau=0.8), float32(), damped(qsgd(1)), damped(random_k(0.1))]
+ALL = [*codecs(), damped(qsgd(1)), damped(random_k(0.1))]
 BY_HISTORY = importance_sampling(0.1, torch.linspace(0, 1, 61), floor=0.2)  # the weights fix d = 61
 
 
@@ -36,7 +36,7 @@ def test_the_wire_is_all_the_receiver_needs_and_as_long_as_the_formula_says(code
 
 
 @pytest.mark.parametrize("d", [1, 10, 300])
-@each(ALL)
+@each([codec for codec in ALL if codec.contraction])
 def test_zero_stays_zero(codec, d):
     assert roundtrip(codec, torch.zeros(d), generator(1)).count_nonzero() == 0
 
@@ -63,7 +63,7 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("vector", VECTORS)
-@each([*ALL, BY_HISTORY])
+@each([codec for codec in [*ALL, BY_HISTORY] if codec.contraction])
 def test_the_error_is_within_the_bound_of_the_contraction(codec, vector):
     x = VECTORS[vector]
     errors = (draws(codec, x, 30 if codec.random else 1) - x).square().sum(1)

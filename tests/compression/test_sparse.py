@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from reference.compression import random_k, roundtrip, seeded_random_k, sparse_sign, strom, threshold, top_k
+from reference.compression import random_k, roundtrip, seeded_random_k, threshold, top_k
 from reference.compression.sparse import from_wire, kept_count, sparse_bytes, to_wire
 from reference.models import generator
 
@@ -56,16 +56,6 @@ def test_a_seed_stands_for_the_indices():
     assert not torch.equal(codec.encode(x, generator(5))[:8], wire[:8])
 
 
-def test_a_threshold_sends_what_is_above_it_whole_and_strom_sends_tau():
+def test_a_threshold_sends_what_is_above_it_whole():
     assert roundtrip(threshold(1.0), X).tolist() == [0, -3, 2, 0, -2, 0]
-    assert roundtrip(strom(1.0), X).tolist() == [0, -1, 1, 0, -1, 0]
-    assert len(threshold(1.0).encode(X)) == sparse_bytes(3, 6)
-    assert len(strom(1.0).encode(X)) == 4 + 2  # a count, and three entries of 3 + 1 bits
-    assert len(threshold(5.0).encode(X)) == 0 and len(strom(5.0).encode(X)) == 4
-
-
-def test_sparse_sign_sends_the_mean_magnitude_of_the_kept():
-    y = roundtrip(sparse_sign(3), X)
-    assert y.tolist() == pytest.approx([0, -7 / 3, 7 / 3, 0, -7 / 3, 0])
-    assert (y - X).square().sum() == pytest.approx(float(X.square().sum()) - 3 * (7 / 3) ** 2)
-    assert sparse_sign(3).nbytes(6) == 4 + 2
+    assert len(threshold(1.0).encode(X)) == sparse_bytes(3, 6) and len(threshold(5.0).encode(X)) == 0
