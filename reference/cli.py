@@ -124,9 +124,8 @@ def rank_count(text: str) -> int:
     try:
         return whole_number(text, 2, most)
     except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(
-            f"{error}: one has nobody to talk to, and each takes 100 MB of memory"
-        ) from None
+        why = "one has nobody to talk to, and each takes 100 MB of memory"
+        raise argparse.ArgumentTypeError(f"{error}: {why}") from None
 
 
 def agree(comm, error: BadInput | None, said: object = None) -> None:

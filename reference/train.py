@@ -34,7 +34,7 @@ from torch import nn
 from tqdm import trange
 
 from . import mpi
-from .compression import CODECS, hooks
+from .compression import hooks
 from .compression.reduce import CannotEncode
 from .data_parallel import replicate
 from .data_parallel.replica import Replica
@@ -53,11 +53,6 @@ MODELS: dict[str, tuple[Callable[[int, int], nn.Module], Callable[[bool], Data]]
     "mlp": (lambda layers, seed: MLP((64, *[32] * (layers - 1), 10), seed), digits),
     "cnn": (lambda layers, seed: CNN(seed=seed), digits),
     "gpt": (lambda layers, seed: GPT(Config(layers=layers), seed), lambda train: text(Config().length, train)),
-}
-COMPRESSORS: dict[str, Callable[[Replica], Callable]] = {
-    "none": lambda replica: replica.communicate,
-    "power-sgd": lambda replica: hooks.power_sgd(replica, rank=2),
-    **{name: lambda replica, name=name: hooks.of_record(CODECS[name]) for name in CODECS},
 }
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 PIPELINE = {"schedule": "1F1B", "chunks": None, "timeline": None}  # options, and what they are if left out
@@ -90,8 +85,8 @@ def parser() -> cli.Parser:
     p.add_argument("--bucket", type=cli.nbytes, help="4KiB, 1MiB, ... (default: 25MiB)")
     words = "of the gradients in the buckets (default: reverse)"
     p.add_argument("--order", choices=("reverse", "ready"), help=words)
-    words = f"{', '.join(COMPRESSORS)} (default: none)"
-    p.add_argument("--compress", type=cli.OneOf("codec", COMPRESSORS), metavar="HOW", help=words)
+    words = f"{', '.join(hooks.CHOICES)} (default: none)"
+    p.add_argument("--compress", type=cli.OneOf("codec", hooks.CHOICES), metavar="HOW", help=words)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--json", action="store_true", help="print one JSON object instead of lines; NaN becomes null")
     return p
@@ -173,7 +168,7 @@ def train_parallel(comm, options: argparse.Namespace, model: nn.Module, data: Da
     """
     replicate.broadcast_parameters(comm, model)
     replica = Replica(comm, model, options.bucket, order=options.order)
-    replica.communicate = COMPRESSORS[options.compress](replica)
+    replica.communicate = hooks.chosen(options.compress, replica)
     optimizer = make_optimizer(options, model.parameters())
     losses, seconds = [], []
     for number in progress(comm, options):

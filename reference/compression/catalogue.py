@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..registry import Registry
 from .codec import FLOAT32, CodecRecord
 from .importance import IMPORTANCE
-from .one_bit import ONE_BIT, SCALED_SIGN, SIGN, STOCHASTIC_SIGN
 from .quantize import INT8, QSGD, QSGD_ELIAS, STOCHASTIC_ROUNDING, TERNGRAD
 from .short_floats import BF16, FP16, LOGARITHMIC, SCALED_FP16
+from .signs import ONE_BIT, SCALED_SIGN, SIGN, STOCHASTIC_SIGN
 from .sparse import RANDOM_K, SEEDED_RANDOM_K, THRESHOLD, TOP_K
 from .sparse_signs import SPARSE_SIGN, STROM
 

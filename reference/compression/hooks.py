@@ -30,7 +30,8 @@ from torch import Tensor
 from ..collectives import allreduce
 from ..collectives.algorithms import collective
 from ..models import generator
-from .codec import Codec, CodecRecord
+from .catalogue import CODECS
+from .codec import Codec
 from .error_feedback import ErrorFeedback
 from .powersgd import PowerSGD
 from .powersgd import power_sgd as power_sgd_sum
@@ -95,11 +96,6 @@ def two_way(codec: Codec, feedback: bool = True, seed: int = 0) -> PerBucket:
     return PerBucket(make, lambda comm, flat, state: two_way_sum.start(comm, flat, *state))
 
 
-def of_record(record: CodecRecord) -> PerBucket:
-    """A hook: a codec in the way that its record says."""
-    return (two_way if record.two_ways else gathered)(record.codec, bool(record.feedback))
-
-
 def power_sgd(replica, rank: int, seed: int = 0, warm_start: bool = True, feedback: bool = True, **how) -> PerBucket:
     """A hook for this Replica: matrices as P and Q of this rank, the rest as it is. how: as for `allreduce`."""
 
@@ -111,3 +107,17 @@ def power_sgd(replica, rank: int, seed: int = 0, warm_start: bool = True, feedba
         return power_sgd_sum.start(comm, replica.buckets[state[0]].views, state[1], **how)
 
     return PerBucket(make, start)
+
+
+CHOICES = ("none", "power-sgd", *CODECS)
+"""What a Replica can do with its buckets, by name."""
+
+
+def chosen(name: str, replica) -> Callable:
+    """The hook of that name, one of CHOICES, for this Replica: a codec is used in the way that its record says."""
+    if name == "none":
+        return replica.communicate
+    if name == "power-sgd":
+        return power_sgd(replica, rank=2)
+    record = CODECS[name]
+    return (two_way if record.two_ways else gathered)(record.codec, bool(record.feedback))

@@ -28,8 +28,8 @@ from torch import Generator, Tensor
 
 from ..collectives import allreduce
 from .codec import Codec
-from .one_bit import scaled_sign
 from .reduce import TwoWay, two_way_sum
+from .signs import scaled_sign
 
 
 class OneBitAdam:

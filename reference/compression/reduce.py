@@ -35,7 +35,7 @@ from ..collectives.ring import ring_allgather_rounds
 from ..collectives.rounds import Blocks, block_bounds, steps
 from .codec import Codec
 from .error_feedback import ErrorFeedback
-from .one_bit import sign
+from .signs import sign
 from .sparse import Count, drawn, kept_count
 
 Sender = Codec | ErrorFeedback

@@ -10,7 +10,7 @@ import torch
 
 from reference.collectives import cost
 from reference.compression import CODECS, CodecRecord, codec, roundtrip
-from reference.compression.hooks import of_record
+from reference.compression.hooks import chosen
 from reference.compression.study import descend
 from reference.models import generator, share
 from reference.worlds import launch
@@ -132,7 +132,7 @@ def test_the_way_in_which_its_record_has_it_summed(record):
 
     def program(comm):
         x = vector(d, comm.rank)
-        of_record(record)(comm, 0, x).Wait()
+        chosen(record.name, None)(comm, 0, x).Wait()
         return x
 
     run = launch(program, P)

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from reference.compression.codec import float32
-from reference.compression.one_bit import scaled_sign, sign
 from reference.compression.one_bit_adam import OneBitAdam
 from reference.compression.reduce import TwoWay, two_way_sum
+from reference.compression.signs import scaled_sign, sign
 from reference.models import MLP, Objective, digits, generator
 from reference.worlds import launch
 

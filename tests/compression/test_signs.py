@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from reference.compression import one_bit, roundtrip, scaled_sign, stochastic_sign
-from reference.compression.one_bit import sign
+from reference.compression.signs import sign
 from reference.models import generator
 
 X = torch.tensor([0.3, -0.7, 1.1, -0.2, 0.05])
