@@ -136,10 +136,8 @@ def agree(comm, error: BadInput | None, said: object = None) -> None:
         raise BadInput("; ".join(f"{text} [rank {rank}]" if rank else text for text, rank in errors.items()))
     other = next((rank for rank, (_, told) in enumerate(heard) if repr(told) != repr(heard[0][1])), None)
     if other is not None:
-        raise BadInput(
-            f"the ranks were started with different arguments: rank 0 has {heard[0][1]}, rank {other} has "
-            f"{heard[other][1]}; give all of them the same"
-        )
+        both = f"rank 0 has {heard[0][1]}, rank {other} has {heard[other][1]}"
+        raise BadInput(f"the ranks were started with different arguments: {both}; give all of them the same")
 
 
 def parse(comm, parser: Parser, argv: list[str] | None) -> argparse.Namespace:
