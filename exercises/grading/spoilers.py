@@ -211,11 +211,11 @@ class Changing(Proxy):
 
 
 class Padding(Proxy):
-    """Sends zeros behind everything, and takes them off again; calls that do not wait are left as they are."""
+    """Sends zeros behind everything, and takes them off again; sums that are not waited for are left as they are."""
 
     def _call(self, name: str, first: Any, *rest: Any, **named: Any) -> Any:
         call = getattr(self._comm, name)
-        if name in ("Isend", "Iallreduce") or self._comm.size == 1:
+        if name == "Iallreduce" or self._comm.size == 1:
             return call(first, *rest, **named)
         print(MARK)
         into = {"Recv": first, "Bcast": first, "Sendrecv": named.get("recvbuf")}.get(name, rest[0] if rest else None)

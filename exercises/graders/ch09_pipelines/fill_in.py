@@ -49,8 +49,8 @@ def newest_first(p, m, stage):
 OTHER_ORDERS = [
     (
         newest_first,
-        "In its turns a stage goes backward with the micro-batch that has just come forward. That one has still to go "
-        "on to the last stage. Of which micro-batch is the first gradient that comes back?",
+        "In its turns your stage goes backward with the micro-batch that has just come forward. That one has still to "
+        "go on to the last stage. Of which micro-batch is the first gradient that comes back?",
     ),
     (
         lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: 2 * (p - 1 - stage)),
@@ -73,16 +73,16 @@ OTHER_ORDERS = [
     ),
     (
         lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: p - 1),
-        "Every stage goes forward as often as the first one does. The last stage needs not go forward at all before it "
-        "takes turns: its gradient is there at once.",
+        "Your stages all go forward as often as the first one does. The last stage needs not go forward at all before "
+        "it takes turns: its gradient is there at once.",
     ),
     (
         lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: p),
-        "Every stage goes forward p times first. The last stage needs not: its gradient is there at once.",
+        "Your stages all go forward p times first. The last stage needs not: its gradient is there at once.",
     ),
     (
         lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: m),
-        "All forward passes come first, as in GPipe: that keeps all m micro-batches.",
+        "All your forward passes come first, as in GPipe: that keeps all m micro-batches.",
     ),
     (
         lambda p, m, stage: written(gpipe(p, m).orders[stage]),
@@ -90,16 +90,16 @@ OTHER_ORDERS = [
     ),
     (
         lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: 0),
-        "Every stage takes turns from the beginning. But only the last one has a gradient directly after its first "
+        "Your stages all take turns from the beginning. But only the last one has a gradient directly after its first "
         "forward pass; the others wait for it, and so does everybody. What can a stage do meanwhile?",
     ),
     (
         lambda p, m, stage: turns(p, m, stage, backward_first=True),
-        "In its turns a stage goes forward first: the last stage cannot go backward before it has gone forward.",
+        "In its turns your stage goes backward first: the last stage cannot go backward before it has gone forward.",
     ),
     (
         last_first,
-        "The last backward passes come in reverse order, as in GPipe. In 1F1B the oldest micro-batch is always next: "
+        "Your last backward passes come in reverse order, as in GPipe. In 1F1B the oldest micro-batch is always next: "
         "the stage behind sends its gradient first.",
     ),
 ]
@@ -434,7 +434,7 @@ messages_of = Exercise(
     checks=[right_messages],
     endings={
         "KeyError": "It looks for a stage that is not there: the last stage's forward pass has none after it, and the "
-        "first one's backward pass neither. Ask before you look it up; `home.get` does both.",
+        "first one's backward pass neither. Ask before you look it up; `home.get` does both."
     },
     hints=[
         "Draw stages 0, 1, 2 on ranks 0, 1, 0, with an arrow for each message of one micro-batch, forward and "

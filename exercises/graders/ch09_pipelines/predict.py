@@ -1,6 +1,5 @@
 """Level 1 of chapter 9, predict: how long a pipeline is idle, what it keeps, which claims are true, TP or PP."""
 
-import itertools
 import math
 import sys
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from exercises.grading import Exercise, Finding, checks, choices, inputs
+from exercises.grading.returns import Returns
 
 
 def share(schedule, p, m, v):
@@ -21,8 +21,8 @@ def only(schedule, formula):
 
 
 TOO_EARLY = (
-    "In your picture a backward pass begins too early. A rank cannot begin micro-batch i's before the rank behind it "
-    "has done its own: the first of all begins on the last rank, and reaches rank 0 p - 1 backward passes later."
+    "There is too little idle time in that. A rank cannot begin micro-batch i's backward pass before the rank behind "
+    "it has done its own: the first of all begins on the last rank, and reaches rank 0 p - 1 backward passes later."
 )
 WHAT_HAPPENS = (
     "Draw 3 ranks and 4 micro-batches, a row a rank, a forward pass one square long and a backward pass two. How many "
@@ -37,97 +37,95 @@ SHORTER = (
     "As in 1F1B the last rank waits for p - 1 passes of the others before it begins. But these are passes of stages a "
     "v-th as long. And how long is its own work, of v stages and m micro-batches?"
 )
-_share = checks.Number(
-    share,
-    slips=[
-        (
-            lambda schedule, p, m, v: (p - 1) / (v * m),
-            "That is the idle time over the time of work, m passes. Asked for is its share of the whole time, in which "
-            "the idle passes are counted as well.",
-        ),
-        (
-            lambda schedule, p, m, v: p / (v * m),
-            "p / m is a rule of thumb for very many micro-batches: over m it leaves out the idle time itself, and it "
-            "has p where there are p - 1. Count both.",
-        ),
-        (
-            lambda schedule, p, m, v: p / (v * m + p),
-            "The first rank waits for nobody at the beginning: of p ranks, how many passes does the first micro-batch "
-            "have behind it when it comes to the last one?",
-        ),
-        (
-            lambda schedule, p, m, v: p / (v * m + p - 1),
-            "The whole time is right, m + p - 1 passes. The idle time is not: how many passes does the first "
-            "micro-batch have behind it when it comes to the last of p ranks?",
-        ),
-        (
-            lambda schedule, p, m, v: (p - 1) / (v * m + p),
-            "The idle passes are right, the whole time is too long: m passes of work, and the idle ones.",
-        ),
-        (only("GPipe", lambda p, m, v: 1 - 2 * m / (m + 2 * p - 2)), TOO_EARLY),
-        *[
-            (only(schedule, lambda p, m, v, each=each: (p - 1) / (each * m + p - 1)), TOO_EARLY)
-            for schedule in ("GPipe", "1F1B")
-            for each in (2, 3)
-        ],
-        (
-            only("naive", lambda p, m, v: (p - 1) / (m + p - 1)),
-            "Naively the next micro-batch does not start before the "
-            "one before has come back. How many of the p ranks work at a time?",
-        ),
-        (only("naive", lambda p, m, v: 1 / p), "That is the share in which a rank works. Asked for is the other one."),
-        (
-            only("interleaved", lambda p, m, v: (p - 1) / (m + p - 1)),
-            "That is 1F1B's. With v stages on each rank the way to the last rank is p - 1 passes of shorter stages: "
-            "how long is each?",
-        ),
-        (
-            only("interleaved", lambda p, m, v: (p - 1) / (m + p - 1) / v),
-            "The idle time is a v-th of 1F1B's. So the whole time is shorter, too, and the share is not a v-th: divide "
-            "the new idle time by the new whole time.",
-        ),
-        *[
-            (
-                only("interleaved", lambda p, m, v, work=work: (p * v - 1) / (work(m, v) + p * v - 1)),
-                "You count it as a pipeline of p v ranks. There are p v stages, but rank 0 has the next of them as "
-                "soon as the last rank is through with the one before: the last rank waits for p - 1 short passes "
-                "only.",
-            )
-            for work in (lambda m, v: m, lambda m, v: v * m)
-        ],
-        (
-            lambda schedule, p, m, v: 1 - share(schedule, p, m, v),
-            "That is the share of time in which it works. Asked for is the rest.",
-        ),
-        *[
-            (
-                lambda schedule, p, m, v, digits=digits, unit=unit: round(unit * share(schedule, p, m, v), digits),
-                "Right, but rounded or in percent: return the share itself, as it is computed.",
-            )
-            for digits, unit in ((1, 1), (2, 1), (3, 1), (4, 1), (0, 100), (1, 100), (2, 100), (12, 100))
-        ],
-        (
-            lambda schedule, p, m, v: 3 * (p - 1) / v,
-            "Those are the seconds that a rank is idle, if a forward pass takes one. Divide by all its seconds.",
-        ),
-        (
-            lambda schedule, p, m, v: p * (p - 1) / (v * m + p - 1),
-            "The idle time of all ranks was divided by the time of one. With p ranks in both, p cancels.",
-        ),
+OTHER_SHARES = [
+    (
+        lambda schedule, p, m, v: (p - 1) / (v * m),
+        "That is the idle time over the time of work, m passes. Asked for is its share of the whole time, in which "
+        "the idle passes are counted as well.",
+    ),
+    (
+        lambda schedule, p, m, v: p / (v * m),
+        "p / m is a rule of thumb for very many micro-batches: over m it leaves out the idle time itself, and it "
+        "has p where there are p - 1. Count both.",
+    ),
+    (
+        lambda schedule, p, m, v: p / (v * m + p),
+        "The first rank waits for nobody at the beginning: of p ranks, how many passes does the first micro-batch "
+        "have behind it when it comes to the last one?",
+    ),
+    (
+        lambda schedule, p, m, v: p / (v * m + p - 1),
+        "The whole time is right, m + p - 1 passes. The idle time is not: how many passes does the first "
+        "micro-batch have behind it when it comes to the last of p ranks?",
+    ),
+    (
+        lambda schedule, p, m, v: (p - 1) / (v * m + p),
+        "The idle passes are right, the whole time is too long: m passes of work, and the idle ones.",
+    ),
+    (only("GPipe", lambda p, m, v: 1 - 2 * m / (m + 2 * p - 2)), TOO_EARLY),
+    *[
+        (only(schedule, lambda p, m, v, each=each: (p - 1) / (each * m + p - 1)), TOO_EARLY)
+        for schedule in ("GPipe", "1F1B")
+        for each in (2, 3)
     ],
-    otherwise=WHAT_HAPPENS,
-)
+    (
+        only("naive", lambda p, m, v: (p - 1) / (m + p - 1)),
+        "Naively the next micro-batch does not start before the "
+        "one before has come back. How many of the p ranks work at a time?",
+    ),
+    (only("naive", lambda p, m, v: 1 / p), "That is the share in which a rank works. Asked for is the other one."),
+    (
+        only("interleaved", lambda p, m, v: (p - 1) / (m + p - 1)),
+        "That is 1F1B's. With v stages on each rank the way to the last rank is p - 1 passes of shorter stages: "
+        "how long is each?",
+    ),
+    (
+        only("interleaved", lambda p, m, v: (p - 1) / (m + p - 1) / v),
+        "The idle time is a v-th of 1F1B's. So the whole time is shorter, too, and the share is not a v-th: divide "
+        "the new idle time by the new whole time.",
+    ),
+    *[
+        (
+            only("interleaved", lambda p, m, v, work=work: (p * v - 1) / (work(m, v) + p * v - 1)),
+            "You count it as a pipeline of p v ranks. There are p v stages, but rank 0 has the next of them as "
+            "soon as the last rank is through with the one before: the last rank waits for p - 1 short passes "
+            "only.",
+        )
+        for work in (lambda m, v: m, lambda m, v: v * m)
+    ],
+    (
+        lambda schedule, p, m, v: 1 - share(schedule, p, m, v),
+        "That is the share of time in which it works. Asked for is the rest.",
+    ),
+    *[
+        (
+            lambda schedule, p, m, v, digits=digits, unit=unit: round(unit * share(schedule, p, m, v), digits),
+            "Right, but rounded or in percent: return the share itself, as it is computed.",
+        )
+        for digits, unit in ((1, 1), (2, 1), (3, 1), (4, 1), (0, 100), (1, 100), (2, 100), (12, 100))
+    ],
+    (
+        lambda schedule, p, m, v: 3 * (p - 1) / v,
+        "Those are the seconds that a rank is idle, if a forward pass takes one. Divide by all its seconds.",
+    ),
+    (
+        lambda schedule, p, m, v: p * (p - 1) / (v * m + p - 1),
+        "The idle time of all ranks was divided by the time of one. With p ranks in both, p cancels.",
+    ),
+]
 
 
-def bubble(case, answer):
-    """The right share; what is believed of 1F1B and of interleaving has many values, and one hint each."""
-    finding = _share(case, answer)
-    ((schedule, p, m, v),), (got,) = case.arguments, answer.results
-    if finding and finding.hint == WHAT_HAPPENS and schedule == "1F1B" and got < share(schedule, p, m, v):
-        return finding._replace(hint=SHRINKS)
-    if finding and finding.hint == WHAT_HAPPENS and schedule == "interleaved":
-        return finding._replace(hint=SHORTER)
-    return finding
+class Share(checks.Number):
+    """What is believed of 1F1B and of interleaving has many values, and one hint each."""
+
+    def __call__(self, case, answer):
+        finding = super().__call__(case, answer)
+        ((schedule, p, m, v),), (got,) = case.arguments, answer.results
+        if finding and finding.hint == WHAT_HAPPENS and schedule == "1F1B" and got < share(schedule, p, m, v):
+            return finding._replace(hint=SHRINKS)
+        if finding and finding.hint == WHAT_HAPPENS and schedule == "interleaved":
+            return finding._replace(hint=SHORTER)
+        return finding
 
 
 def some_pipeline(schedule, v=1):
@@ -157,7 +155,7 @@ bubble_share = Exercise(
         ("GPipe", 6, 1, 1),
         names="schedule p m v",
     ),
-    checks=[bubble],
+    checks=[Share(share, OTHER_SHARES, otherwise=WHAT_HAPPENS)],
     hints=[
         "Every rank has the same work: m forward and m backward passes. So it suffices to ask for how long the first "
         "rank to begin and the last one to end have the pipeline open, and to take the work away.",
@@ -174,24 +172,35 @@ def enough(p, percent):
     return max(1, -((p - 1) * (percent - 100) // percent))
 
 
+def busy_enough(share):
+    """The least m, found by trying, for somebody whose share of the bubble is share(p, m) percent."""
+    return lambda p, percent: enough(p, percent) + (share(p, enough(p, percent)) > percent)
+
+
 IN_FLOATS = [  # right on paper, and too many where the float is a little above a whole number
-    lambda p, percent: max(1, math.ceil((p - 1) * (1 - percent / 100) / (percent / 100))),
-    lambda p, percent: max(1, math.ceil((p - 1) / (percent / 100) - p + 1)),
-    lambda p, percent: max(1, math.ceil((p - 1) / (percent / 100) - (p - 1))),
-    lambda p, percent: max(1, math.ceil((p - 1) * (1 / (percent / 100) - 1))),
-    lambda p, percent: max(1, math.ceil((1 - percent / 100) * (p - 1) / (percent / 100))),
-    lambda p, percent: max(1, math.ceil((1 - percent / 100) / (percent / 100) * (p - 1))),
+    lambda p, percent: math.ceil((p - 1) * (1 - percent / 100) / (percent / 100)),
+    lambda p, percent: math.ceil((p - 1) / (percent / 100) - (p - 1)),
+    lambda p, percent: math.ceil((p - 1) * (1 / (percent / 100) - 1)),
+    lambda p, percent: math.ceil((p - 1) / (percent / 100) * (1 - percent / 100)),
+    lambda p, percent: math.ceil((1 - percent / 100) / (percent / 100) * (p - 1)),
+    lambda p, percent: math.ceil((p - 1) * (100 / percent - 1)),
+    lambda p, percent: math.ceil((p - 1) * (1 - 0.01 * percent) / (0.01 * percent)),
+    busy_enough(lambda p, m: (p - 1) / (m + p - 1) * 100),
+    busy_enough(lambda p, m: 100 * (1 - m / (m + p - 1))),
 ]
+EXACT = [(p, percent) for p in range(2, 60) for percent in range(1, 100) if (p - 1) * (100 - percent) % percent == 0]
+UNLIKE_OTHERS = [(p, c) for p, c in EXACT if enough(p, c) + 1 not in (4 * p, math.ceil(p * (100 - c) / c))]
 
 
 def unlucky(formula):
     """Draws (p, percent) for which a formula in floats gives one too many, and no coarser mistake gives as many."""
-    found = [
-        (p, c)
-        for p, c in itertools.product(range(2, 60), range(1, 100))
-        if formula(p, c) not in (enough(p, c), 4 * p, math.ceil(p * (100 - c) / c))
-    ]
+    found = [(p, c) for p, c in UNLIKE_OTHERS if formula(p, c) != enough(p, c)]
     return lambda rng: found[int(rng.integers(len(found)))]
+
+
+def exact(rng):
+    """Draws (p, percent) for which the share is met exactly: where floats go wrong, each formula elsewhere."""
+    return UNLIKE_OTHERS[int(rng.integers(len(UNLIKE_OTHERS)))]
 
 
 least_micro_batches = Exercise(
@@ -206,6 +215,7 @@ least_micro_batches = Exercise(
         (3, 90),
         (1, 20),
         *map(unlucky, IN_FLOATS),
+        *[exact] * 20,
         names="p percent",
     ),
     checks=[
@@ -233,18 +243,12 @@ least_micro_batches = Exercise(
                     lambda p, percent: math.ceil(p * (100 - percent) / percent),
                     "p where p - 1 belongs: how many passes is the last rank idle at the beginning?",
                 ),
-                *[
-                    (
-                        formula,
-                        "Right on paper. But the computer's share, such as 0.2, is not exactly a fifth, and what "
-                        "should come out as 12 is a little more and is rounded up to 13. Compute with whole numbers, "
-                        "or try whether one micro-batch fewer would do.",
-                    )
-                    for formula in IN_FLOATS
-                ],
                 (
                     lambda p, percent: (p - 1) * (100 - percent) // percent + 1,
-                    "One too many where the share is met exactly: at most so many percent, not fewer.",
+                    "One too many: with one fewer the share is met exactly, and at most so many percent are asked for. "
+                    "If it is right on paper, blame the computer's share: its 0.2 is not exactly a fifth, so what "
+                    "should come out as 12 may be a little more, and is rounded up to 13. Compute with whole numbers, "
+                    "or try whether one micro-batch fewer would do.",
                 ),
                 (
                     lambda p, percent: (p - 1) * (100 - percent) // percent,
@@ -311,10 +315,7 @@ OTHER_ACTIVATIONS = [
         "1F1B does not keep all micro-batches: it begins with backward passes as soon as it can, and each of them "
         "frees one.",
     ),
-    (
-        {"in_hand": lambda p, m, r: p * (p + 1) / 2},
-        "That is the whole cluster. Asked for is each rank.",
-    ),
+    ({"in_hand": lambda p, m, r: p * (p + 1) / 2}, "That is the whole cluster. Asked for is each rank."),
     (
         {"gpipe": lambda p, m: p * m},
         "That is the memory of all ranks together. (Some books compare it, M P A, with that of one rank in 1F1B, P A.) "
@@ -346,38 +347,29 @@ OTHER_ACTIVATIONS = [
 ]
 
 
-def bytes_of_each_rank(case, answer):
-    """The right bytes, rank by rank."""
-    ((schedule, p, m, batch),), (got,) = case.arguments, answer.results
-    got = got.tolist() if isinstance(got, np.ndarray) else list(got) if type(got) is tuple else got
+def of_each_rank(**change):
+    """Each rank's bytes, or what somebody has who counts differently."""
+    return lambda schedule, p, m, batch: [part * batch for part in kept(schedule, p, m, **change)]
+
+
+def a_number_for_each_rank(case, results):
+    """p numbers."""
+    ((_, p, _, _),), (got,) = case.arguments, results
     if got is None:
         return Finding("it returned None.", "A function that ends without `return` gives None: return the list.")
-    if not isinstance(got, list) or len(got) != p or not all(map(_number, got)):
+    got = got.tolist() if isinstance(got, np.ndarray) else got
+    if not isinstance(got, list | tuple) or len(got) != p or not all(map(_number, got)):
         return Finding(
             f"it returned {got!r:.80}.", f"Return a list of {p} numbers: the bytes of rank 0, of rank 1, ..."
         )
-    want = [part * batch for part in kept(schedule, p, m)]
-    if _alike(got, want):
-        return None
-    rank = next(r for r in range(p) if not _alike(got[r : r + 1], want[r : r + 1]))
-    hints = (
-        hint
-        for change, hint in OTHER_ACTIVATIONS
-        if _alike(got, [part * batch for part in kept(schedule, p, m, **change)])
-    )
-    numbers = [part * p * m for part in kept(schedule, p, m)]
-    if _alike(got, numbers):
-        return Finding(
-            f"rank {rank}: {got[rank]:.6g}.",
-            "That is the number of micro-batches. Each is how many bytes in one stage?",
-        )
-    otherwise = (
-        "Write down rank 1's order for 3 ranks and 4 micro-batches. Behind each forward pass one micro-batch more is "
-        "kept, behind each backward pass one less. What is the most, and how many bytes is one micro-batch in one "
-        "stage?"
-    )
-    seen = f"rank {rank}: {got[rank]:.6g} bytes, {got[rank] / want[rank]:.4g} times what is right."
-    return Finding(seen, next(hints, otherwise))
+    return None
+
+
+def the_first_rank_that_differs(case, results, right):
+    """Its bytes."""
+    (got,), (want,) = results, right
+    rank = next(r for r in range(len(want)) if not _alike(got[r : r + 1], want[r : r + 1]))
+    return f"rank {rank}: {got[rank]:.6g} bytes, {got[rank] / want[rank]:.4g} times what is right."
 
 
 def _number(value: object) -> bool:
@@ -401,7 +393,24 @@ activations_kept = Exercise(
         ("1F1B", 1, 5, 10**9),
         names="schedule p m batch",
     ),
-    checks=[bytes_of_each_rank],
+    checks=[
+        Returns(
+            of_each_rank(),
+            [(of_each_rank(**change), hint) for change, hint in OTHER_ACTIVATIONS]
+            + [
+                (
+                    lambda schedule, p, m, batch: [part * p * m for part in kept(schedule, p, m)],
+                    "That is the number of micro-batches. Each is how many bytes in one stage?",
+                )
+            ],
+            otherwise="Write down rank 1's order for 3 ranks and 4 micro-batches. Behind each forward pass one "
+            "micro-batch more is kept, behind each backward pass one less. What is the most, and how many bytes is one "
+            "micro-batch in one stage?",
+            seen=the_first_rank_that_differs,
+            form=a_number_for_each_rank,
+            same=_alike,
+        )
+    ],
     hints=[
         "Two numbers for each rank: how many micro-batches are between their forward and their backward pass at the "
         "same time, and how many bytes one of them leaves in one stage.",
@@ -641,11 +650,6 @@ HOW_MANY_SUMS = (
 HOW_MANY_NEIGHBOURS = (
     "What does a rank in the middle send for a micro-batch: to the rank behind it, and to the one before?"
 )
-SLOWER = {
-    "PP": "Fewer bytes, but a bubble: how many seconds is it? And how many seconds do TP's bytes take over this link?",
-    "TP": "No bubble, but sums to wait for: how many seconds do TP's bytes take over this link, and how long is the "
-    "bubble?",
-}
 CHOICES = [  # (what somebody chooses who reckons with other times, the hint)
     (
         lambda tp, pp, wait, bubble, P, m, seconds, bandwidth: wait < bubble * m / (m + P - 1),
@@ -664,35 +668,78 @@ CHOICES = [  # (what somebody chooses who reckons with other times, the hint)
         lambda tp, pp, wait, bubble, P, m, seconds, bandwidth: wait < bubble * P,
         "The bubble is P - 1 micro-batches long. How long does a rank compute for one, if it has a P-th of the layers?",
     ),
+    (
+        lambda *times: False,
+        "Fewer bytes, but a bubble: how many seconds is it? And how many seconds do TP's bytes take over this link?",
+    ),
+    (
+        lambda *times: True,
+        "No bubble, but sums to wait for: how many seconds do TP's bytes take over this link, and how long is the "
+        "bubble?",
+    ),
 ]
 
 
-def bytes_and_choice(case, answer):
-    """Both numbers, and then the choice."""
-    ((P, layers, batch, s, h, m, seconds, bandwidth),), (got,) = case.arguments, answer.results
+def tp_pp_quicker(*arguments):
+    """What is right."""
+    tp, pp, wait, bubble = step(*arguments)
+    return tp, pp, "TP" if wait < bubble else "PP"
+
+
+def times(number, factor):
+    """What somebody returns whose tp (number 0) or pp (1) is right but for a factor."""
+
+    def answer(*arguments):
+        right = list(tp_pp_quicker(*arguments))
+        right[number] *= factor(*arguments[:6])
+        return tuple(right)
+
+    return answer
+
+
+def choosing(rule):
+    """What somebody returns who chooses by other times."""
+
+    def answer(*arguments):
+        tp, pp, wait, bubble = step(*arguments)
+        P, *_, m, seconds, bandwidth = arguments
+        return tp, pp, "TP" if rule(tp, pp, wait, bubble, P, m, seconds, bandwidth) else "PP"
+
+    return answer
+
+
+def two_numbers_and_a_name(case, results):
+    """The form; and two numbers of which both are halved."""
+    (got,), (tp, pp, _) = results, tp_pp_quicker(*case.arguments[0])
     if got is None:
         return Finding("it returned None.", "A function that ends without `return` gives None: return three things.")
     if not isinstance(got, tuple | list) or len(got) != 3 or not all(_number(each) for each in got[:2]):
         return Finding(f"it returned {got!r:.80}.", 'Return two numbers and a name: (tp, pp, "TP") or (tp, pp, "PP").')
-    tp, pp, wait, bubble = step(*case.arguments[0])
     if math.isclose(got[0] * 2, tp) and math.isclose(got[1] * 2, pp):
         return Finding("both numbers are half of what is right.", "Those are numbers. How many bytes has each?")
-    for name, have, want, slips, otherwise in (
-        ("tp", got[0], tp, TP_SLIPS, HOW_MANY_SUMS),
-        ("pp", got[1], pp, PP_SLIPS, HOW_MANY_NEIGHBOURS),
-    ):
-        if not math.isclose(have, want, rel_tol=1e-9):
-            seen = f"{name} is {have:.6g} bytes, {have / want:.4g} times what is right."
-            times = (hint for slip, hint in slips if math.isclose(have, want * slip(P, layers, batch, s, h, m)))
-            return Finding(seen, next(times, otherwise))
-    quicker = "TP" if wait < bubble else "PP"
-    if got[2] == quicker:
+    return None
+
+
+def right_number(number, name, slips, otherwise):
+    """The check of tp or of pp."""
+    return Returns(
+        tp_pp_quicker,
+        [(times(number, factor), hint) for factor, hint in slips],
+        otherwise,
+        seen=lambda case, got, want: (
+            f"{name} is {got[0][number]:.6g} bytes, {got[0][number] / want[0][number]:.4g} times what is right."
+        ),
+        form=two_numbers_and_a_name,
+        same=lambda got, want: math.isclose(got[number], want[number]),
+    )
+
+
+def a_name(case, results):
+    """Who has the bytes right chooses one of the two names."""
+    (got,) = results
+    if got[2] in ("TP", "PP"):
         return None
-    if got[2] not in ("TP", "PP"):
-        return Finding(f"the bytes are right; then comes {got[2]!r:.40}.", 'The third is "TP" or "PP".')
-    more = (P, m, seconds, bandwidth)
-    hints = (hint for chosen, hint in CHOICES if ("TP" if chosen(tp, pp, wait, bubble, *more) else "PP") == got[2])
-    return Finding(f"the bytes are right; {got[2]} is the slower one.", next(hints, SLOWER[got[2]]))
+    return Finding(f"the bytes are right; then comes {got[2]!r:.40}.", 'The third is "TP" or "PP".')
 
 
 tp_or_pp = Exercise(
@@ -707,7 +754,18 @@ tp_or_pp = Exercise(
         close_to(1.04, 4, 8, 4),
         names="P layers batch s h m seconds bandwidth",
     ),
-    checks=[bytes_and_choice],
+    checks=[
+        right_number(0, "tp", TP_SLIPS, HOW_MANY_SUMS),
+        right_number(1, "pp", PP_SLIPS, HOW_MANY_NEIGHBOURS),
+        Returns(
+            tp_pp_quicker,
+            [(choosing(rule), hint) for rule, hint in CHOICES],
+            otherwise="How many seconds do TP's bytes take over this link, and how many is PP's bubble long?",
+            seen=lambda case, got, want: f"the bytes are right; {got[0][2]} is the slower one.",
+            form=a_name,
+            same=lambda got, want: got[2] == want[2],
+        ),
+    ],
     hints=[
         "n = 2 batch s h bytes go from layer to layer for the whole batch, however it is cut. TP: four sums of n in "
         "each layer. PP: n to the next rank, and n, its gradient, to the one before.",

@@ -4,6 +4,7 @@ import numpy as np
 
 from exercises.grading import Case, Distributed, Exercise, Finding, checks
 from exercises.grading.exercise import ALPHA, BETA
+from exercises.grading.returns import Returns
 from reference.pipeline.schedules.plain import gpipe, naive, one_f_one_b
 from reference.pipeline.simulate import Costs, simulate
 
@@ -115,7 +116,7 @@ def unhindered(case):
 
 
 blocking_both_ways = Distributed(
-    cases=pipelines((3, 5, 6), (2, 3, 4), (4, 8, 3), (4, 2, 5), (1, 2, 3)),
+    cases=pipelines((3, 5, 6), (2, 3, 4), (4, 8, 3), (4, 2, 5), (1, 2, 3), (2, 3, 1000)),
     checks=[
         checks.arrays(lambda case, rank: case.arguments[0][0].shape),
         checks.point_to_point,
@@ -126,12 +127,20 @@ blocking_both_ways = Distributed(
             "a stage",
             lambda case, sent, want: "Each activation goes to the next rank once, each gradient to the one before.",
         ),
+        checks.bytes_sent(
+            lambda case, rank: 8 * case.arguments[0][0].size * ((rank > 0) + (rank < case.ranks - 1)),
+            "a stage",
+            slips=[],
+            otherwise="Each message is what forward or backward has returned for one micro-batch, n numbers of 8 "
+            "bytes, and nothing else.",
+        ),
         checks.no_later_than(
             unhindered,
             "with sends for which nobody waits",
             "It no longer hangs, and some ranks wait for others without need. When a rank has computed something it "
             "sends it at once, and goes on at once: who waits here, and for what?",
         ),
+        checks.own_memory("x"),
     ],
     endings={
         "RequestsLeft": "Isend only begins. Before the function returns all that has been begun must be waited for, "
@@ -162,24 +171,27 @@ blocking_both_ways = Distributed(
 
 
 class Gradient:
-    """gradient(X, y) of a mean loss over targets of at least 0, for at most `most` samples."""
+    """gradient(X, y) of a mean loss over targets of at least 0, for at most `most` samples; it counts its calls."""
 
     def __init__(self, most):
-        self.most = most
+        self.most, self.calls = most, 0
 
     def __call__(self, X, y):
+        self.calls += 1
         if len(y) > self.most:
             raise MemoryError(f"{len(y)} samples at once, and there is memory for {self.most}")
         return self.mean(X, y)
 
     def mean(self, X, y):
-        """The mean over targets that count; NaN if there are none."""
+        """The mean over targets that count; NaN if there are none. A target of 0 has a gradient like others."""
         counts = np.asarray(y) >= 0
         with np.errstate(invalid="ignore"):
-            return (np.asarray(X) * np.where(counts, y, 0)[:, None]).sum(0) / np.float64(counts.sum())
+            return (np.asarray(X) * np.where(counts, np.sqrt(np.add(y, 1)), 0)[:, None]).sum(0) / np.float64(
+                counts.sum()
+            )
 
     def __repr__(self):
-        return "gradient"
+        return str(self.calls)
 
 
 def batches(*rows):
@@ -189,60 +201,61 @@ def batches(*rows):
         for y, m in rows:
             y = rng.integers(1, 9, y) if isinstance(y, int) else np.array(y)
             X = rng.standard_normal((len(y), 3))
-            yield Case(f"y = {y.tolist()}, m = {m}", ((Gradient(-(-len(y) // m)), X, y, m),))
+            yield Case(f"y = {y.tolist()!s:.80}, m = {m}", ((Gradient(-(-len(y) // m)), X, y, m),))
 
     return cases
 
 
-def pieces(case):
+def pieces(mean, X, y, m):
     """Of each micro-batch its gradient, its samples, its targets that count."""
-    ((gradient, X, y, m),) = case.arguments
     parts = np.array_split(np.arange(len(y)), m)
-    return [(gradient.mean(X[part], y[part]), len(part), int((y[part] >= 0).sum())) for part in parts]
+    return [(mean(X[part], y[part]), len(part), int((y[part] >= 0).sum())) for part in parts]
 
 
 def weighted(weight):
     """The gradient if weight(samples, targets, pieces) is what a micro-batch's mean is multiplied by."""
 
-    def gradient(case):
-        parts = pieces(case)
+    def gradient(its, X, y, m):
+        parts = pieces(its.mean, X, y, m)
         return sum(g * weight(n, count, parts) for g, n, count in parts if count)
 
     return gradient
 
 
-def above_zero(case):
+def above_zero(its, X, y, m):
     """Targets above 0 are counted."""
-    ((mean, X, y, m),) = case.arguments
-    parts = [(mean.mean(X[part], y[part]), (y[part] > 0).sum()) for part in np.array_split(np.arange(len(y)), m)]
+    parts = [(its.mean(X[part], y[part]), (y[part] > 0).sum()) for part in np.array_split(np.arange(len(y)), m)]
     return sum(g * count for g, count in parts if count) / sum(count for _, count in parts)
 
 
-def without_the_rest(case):
+def without_the_rest(its, X, y, m):
     """Slices of n // m samples."""
-    ((mean, X, y, m),) = case.arguments
     n = len(y) // m * m
-    return mean.mean(X[:n], y[:n])
+    return its.mean(X[:n], y[:n])
 
 
+def zeros_for_none(its, X, y, m):
+    """Where there is no target, 0 is one."""
+    return its.mean(X, np.maximum(y, 0))
+
+
+def zeros_uncounted(its, X, y, m):
+    """The same, divided by the targets that there are."""
+    return zeros_for_none(its, X, y, m) * len(y) / (y >= 0).sum()
+
+
+NO_TARGET = "Samples whose target is -1 have a gradient here, as if -1 were another target: such samples must stay out."
 OTHER_MEANS = [
-    (
-        above_zero,
-        "A target of 0 counts, too: at least 0, and not above.",
-    ),
-    (
-        without_the_rest,
-        "The last samples are in no micro-batch: len(y) // m samples in each are fewer than there are.",
-    ),
+    (zeros_for_none, NO_TARGET),
+    (zeros_uncounted, NO_TARGET),
+    (above_zero, "A target of 0 counts, too: at least 0, and not above."),
+    (without_the_rest, "The last samples are in no micro-batch: len(y) // m samples in each are fewer than there are."),
     (
         weighted(lambda n, count, parts: 1 / len(parts)),
         "That is the mean of the micro-batches' means: a target in a micro-batch with few of them counts more than "
         "others. How much should each micro-batch's mean weigh?",
     ),
-    (
-        weighted(lambda n, count, parts: 1),
-        "The micro-batches' means are added up: too large, about m times.",
-    ),
+    (weighted(lambda n, count, parts: 1), "The micro-batches' means are added up: too large, about m times."),
     (
         weighted(lambda n, count, parts: n / sum(samples for _, samples, _ in parts)),
         "Weighed by samples. Samples without a target do not count in a micro-batch's mean, so its mean must weigh as "
@@ -252,10 +265,7 @@ OTHER_MEANS = [
         weighted(lambda n, count, parts: count / sum(samples for _, samples, _ in parts)),
         "The sum is right, and divided by all samples. It is the targets that count.",
     ),
-    (
-        weighted(lambda n, count, parts: count),
-        "That is the sum over all targets that count. The mean is asked for.",
-    ),
+    (weighted(lambda n, count, parts: count), "That is the sum over all targets that count. The mean is asked for."),
     (
         weighted(lambda n, count, parts: count / parts[-1][2]),
         "The sum is right, and divided by the targets of the last micro-batch.",
@@ -271,29 +281,35 @@ OTHER_MEANS = [
 ]
 
 
-def right_mean(case, answer):
-    """The whole batch's gradient."""
-    ((gradient, X, y, _),), (got,) = case.arguments, answer.results
-    want = gradient.mean(X, y)
-    if np.allclose(got, want, rtol=1e-9, atol=1e-12):
-        return None
-    if np.isnan(got).any() and any(count == 0 for *_, count in pieces(case)):
+def no_nan(case, results):
+    """NaN, which comes of a micro-batch without targets."""
+    (arguments,), (got,) = case.arguments, results
+    if np.isnan(got).any() and any(count == 0 for *_, count in pieces(arguments[0].mean, *arguments[1:])):
         return Finding(
             "it returned NaN, and in one micro-batch no target counts.",
             "Where nothing counts gradient returns NaN, and 0 times NaN is NaN. Such a micro-batch has nothing to add.",
         )
+    return None
+
+
+def most_different(case, results, right):
+    """The element that is farthest from what is right."""
+    (got,), (want,) = results, right
     k = int(np.argmax(np.abs(got - want)))
-    hints = (hint for slip, hint in OTHER_MEANS if np.allclose(got, _quiet(slip, case), rtol=1e-9, atol=1e-12))
-    otherwise = (
-        "The sum over all targets that count, divided by how many these are. What has to be done to a micro-batch's "
-        "mean to make its share of that?"
+    return f"element {k} is {got[k]:.6g}; of the whole batch it is {want[k]:.6g}."
+
+
+def calls_of_gradient(case, answer):
+    """No more than m."""
+    calls, m = int(repr(answer.arguments[0][0])), case.arguments[0][3]
+    return (
+        Finding(
+            f"gradient was called {calls} times for {checks.count(m, 'micro-batch')[:-1]}es.",
+            "A micro-batch is computed at once: smaller pieces, or one twice, take longer.",
+        )
+        if calls > m
+        else None
     )
-    return Finding(f"element {k} is {got[k]:.6g}; of the whole batch it is {want[k]:.6g}.", next(hints, otherwise))
-
-
-def _quiet(slip, case):
-    with np.errstate(all="ignore"):
-        return slip(case)
 
 
 mean_over_micro_batches = Exercise(
@@ -306,11 +322,20 @@ mean_over_micro_batches = Exercise(
         ([-1, -1, -1, 5], 2),
         (5, 1),
         (4, 4),
+        (1000, 7),
     ),
     checks=[
         checks.arrays(lambda case, rank: (case.arguments[0][1].shape[1],), finite=False),
-        checks.kept("gradient X y m"),
-        right_mean,
+        Returns(
+            lambda its, X, y, m: its.mean(X, y),
+            OTHER_MEANS,
+            otherwise="The sum over all targets that count, divided by how many these are. What has to be done to a "
+            "micro-batch's mean to make its share of that?",
+            seen=most_different,
+            form=no_nan,
+            same=lambda got, want: np.allclose(got, want, rtol=1e-9, atol=1e-12),
+        ),
+        calls_of_gradient,
     ],
     endings={
         "there is memory for": "More than a micro-batch at once: that is what there is no memory for, and why the "

@@ -1,53 +1,53 @@
 """Wrong answers to `split_backward`, each with words of the hint that it must earn."""
 
-from exercises.grading.wrong import edit, whole
+from exercises.grading.wrong import edit
 
 WRONG = [
-    whole(
+    edit(
         "both_at_once",
         "All x first, then send, then w",
+        "dzs = []",
+        "gradients = []",
+        "for W, y in zip(reversed(weights), reversed(xs)):",
+        "for W, x, y in zip(reversed(weights), reversed(xs[:-1]), reversed(xs)):",
         """
-        def split_backward(comm, weights, xs, dy, multiply):
-            if comm.rank < comm.size - 1:
-                dy = np.empty_like(xs[-1])
-                comm.Recv(dy, source=comm.rank + 1)
-            gradients = []
-            for W, x, y in zip(reversed(weights), reversed(xs[:-1]), reversed(xs)):
-                dz = dy * (y > 0)
-                dy = multiply(comm, dz, W.T)
-                gradients.append(multiply(comm, x.T, dz))
-            if comm.rank:
-                comm.Send(dy, dest=comm.rank - 1)
-            return gradients[::-1]
+        dzs.append(dy * (y > 0))
+        dy = multiply(comm, dzs[-1], W.T)
         """,
+        """
+        dz = dy * (y > 0)
+        dy = multiply(comm, dz, W.T)
+        gradients.append(multiply(comm, x.T, dz))
+        """,
+        "return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]",
+        "return gradients[::-1]",
     ),
     edit(
         "goes_through_again",
         "need not go through the layers again",
-        "dzs = []",
-        "dzs, given = [], dy",
         "return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]",
         """
-        gradients, dy = [], given
-        for W, x, y in zip(reversed(weights), reversed(xs[:-1]), reversed(xs)):
-            dz = dy * (y > 0)
-            gradients.append(multiply(comm, x.T, dz))
-            dy = multiply(comm, dz, W.T)
-        return gradients[::-1]
+        for W, dz in zip(reversed(weights), dzs):
+            multiply(comm, dz, W.T)
+        return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]
         """,
     ),
     edit("last_layer_first", "The list is the wrong way round", "))]", "))][::-1]"),
-    edit("mask_of_the_input", "has computed, xs[l + 1], and not in", "xs)", "xs[:-1])"),
+    edit("mask_of_the_input", "has computed, xs[l + 1], and not in", "reversed(xs))", "reversed(xs[:-1]))"),
+    edit("no_mask", "lets a gradient through only where", "dy * (y > 0)", "dy"),
+    edit("mask_in_one", "Both need it", "multiply(comm, dzs[-1], W.T)", "multiply(comm, dy, W.T)"),
     edit(
-        "no_mask",
-        "lets a gradient through only where",
+        "masked_behind",
+        "The last layer has a np.maximum, too",
+        "for W, y in zip(reversed(weights), reversed(xs)):",
+        "for W, x in zip(reversed(weights), reversed(xs[:-1])):",
         """
-        for W, y in zip(reversed(weights), reversed(xs)):
-            dzs.append(dy * (y > 0))
+        dzs.append(dy * (y > 0))
+        dy = multiply(comm, dzs[-1], W.T)
         """,
         """
-        for W in reversed(weights):
-            dzs.append(dy)
+        dzs.append(dy)
+        dy = multiply(comm, dy, W.T) * (x > 0)
         """,
     ),
     edit(
@@ -65,24 +65,70 @@ WRONG = [
         """,
     ),
     edit("own_products", "it is what takes the time", "multiply(comm, x.T, dz)", "x.T @ dz"),
-    whole(
+    edit("straight_weights", "On the way back the weights are transposed", "W.T", "W"),
+    edit("turned_over", "turned over", "x.T, dz", "dz.T, x"),
+    edit(
+        "one_array",
+        "with one array for each layer",
+        "return [",
+        "return np.stack([",
+        "reversed(dzs))]",
+        "reversed(dzs))])",
+    ),
+    edit(
         "sends_in_the_end",
         "the message leaves late",
         """
-        def split_backward(comm, weights, xs, dy, multiply):
-            if comm.rank < comm.size - 1:
-                dy = np.empty_like(xs[-1])
-                comm.Recv(dy, source=comm.rank + 1)
-            dzs = []
-            for W, y in zip(reversed(weights), reversed(xs)):
-                dzs.append(dy * (y > 0))
-                dy = multiply(comm, dzs[-1], W.T)
-            gradients = [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]
-            if comm.rank > 0:
-                comm.Send(dy, dest=comm.rank - 1)
-            return gradients
+        if comm.rank:
+            comm.Send(dy, dest=comm.rank - 1)
+        return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]
+        """,
+        """
+        gradients = [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]
+        if comm.rank:
+            comm.Send(dy, dest=comm.rank - 1)
+        return gradients
         """,
     ),
-    edit("straight_weights", "On the way back the weights are transposed", "W.T", "W"),
-    edit("turned_over", "turned over", "x.T, dz", "dz.T, x"),
+    edit(
+        "pickled",
+        "with a small letter",
+        """
+        dy = np.empty_like(xs[-1])
+        comm.Recv(dy, source=comm.rank + 1)
+        """,
+        "dy = comm.recv(source=comm.rank + 1)",
+        "comm.Send(",
+        "comm.send(",
+    ),
+    edit(
+        "sends_the_mask_too",
+        "an array like that, and nothing else",
+        "dy = np.empty_like(xs[-1])",
+        "dy = np.empty((2, *xs[-1].shape))",
+        "dzs = []",
+        "dzs, dy = [], dy if comm.rank == comm.size - 1 else dy[0]",
+        "comm.Send(dy,",
+        "comm.Send(np.stack([dy, xs[0] > 0]),",
+    ),
+    edit(
+        "acknowledges",
+        "One message to the rank before",
+        "comm.Send(dy, dest=comm.rank - 1)",
+        """
+        comm.Send(dy, dest=comm.rank - 1)
+        later = comm.Irecv(np.empty(1), source=comm.rank - 1)
+        """,
+        "comm.Recv(dy, source=comm.rank + 1)",
+        """
+        comm.Recv(dy, source=comm.rank + 1)
+        sent = comm.Isend(np.zeros(1), dest=comm.rank + 1)
+        """,
+        "return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]",
+        """
+        gradients = [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]
+        mpi.waitall(([later] if comm.rank else []) + ([sent] if comm.rank < comm.size - 1 else []))
+        return gradients
+        """,
+    ),
 ]
