@@ -11,10 +11,14 @@ ALPHA, BETA = 2.0**-20, 2.0**-30  # about 1 us and 1 GB/s: powers of two, so tha
 
 
 class Case(NamedTuple):
-    """One input. `arguments[rank]` is what the function gets on that rank (after comm, if it takes one)."""
+    """One input. `arguments[rank]` is what the function gets on that rank (after comm, if it takes one).
+
+    noted: the name of a kind of call of comm whose arguments an Answer keeps, such as "Allgather"
+    """
 
     label: str
     arguments: tuple[tuple, ...]
+    noted: str = ""
 
     @property
     def ranks(self) -> int:
@@ -33,6 +37,7 @@ class Answer:
     sent        its messages in order, each (to, bytes); those to itself are left out, and on real ranks those inside
                 MPI's own collectives are not seen
     seconds     when the last rank was through, by the virtual cluster's clock; None on real ranks, whose time varies
+    came        its arguments of each call of the kind that the case has noted, as the call left them
     """
 
     results: list[Any]
@@ -41,6 +46,7 @@ class Answer:
     calls: list[Counter] = field(default_factory=list)
     sent: list[list[tuple[int, int]]] = field(default_factory=list)
     seconds: float | None = None
+    came: list[list] = field(default_factory=list)
 
 
 class Finding(NamedTuple):

@@ -17,8 +17,9 @@ from .exercise import ALPHA, BETA, Answer, Case
 from .plain import decode, encode, overlap
 from .records import fits
 
-PLAYED = {"results": [Any], "arguments": [Any], "aliased": [bool]}  # the shape of what `play` and `play_alone` return
-ON_RANKS = {"calls": [{str: int}], "sent": [[(int, int)]]}  # and what `play` has in addition, beside "seconds"
+# The shape of what `play` and `play_alone` return, and of what `play` has in addition, beside "seconds"
+PLAYED = {"results": [Any], "arguments": [Any], "aliased": [bool], "came": [[Any]]}
+ON_RANKS = {"calls": [{str: int}], "sent": [[(int, int)]]}
 
 
 def warm_up(*packages: str) -> None:
@@ -37,7 +38,7 @@ def play(path: str, name: str, case: Case, world: str, timeout: float, network=N
 
     virtual = world == "virtual"
     where = {"network": network or networks.uniform(ALPHA, BETA)} if virtual else {"world": world}
-    run = launch(on_one_rank, case.ranks, path, name, case.arguments, timeout=timeout, **where)
+    run = launch(on_one_rank, case.ranks, path, name, case.arguments, case.noted, timeout=timeout, **where)
     sent: list[list] = [[] for _ in range(case.ranks)]
     for event in run.timeline:
         if event.kind == "send" and event.peer != event.rank:
@@ -48,20 +49,40 @@ def play(path: str, name: str, case: Case, world: str, timeout: float, network=N
 
 def play_alone(path: str, name: str, case: Case) -> dict[str, Any]:
     """Run a function that takes no communicator, for each arguments of the case."""
-    return _columns([on_one_rank(None, path, name, case.arguments, rank) for rank in range(case.ranks)])
+    return _columns([on_one_rank(None, path, name, case.arguments, rank=rank) for rank in range(case.ranks)])
 
 
-def on_one_rank(comm, path: str, name: str, arguments: tuple, rank: int = 0) -> tuple:
+def on_one_rank(comm, path: str, name: str, arguments: tuple, noted: str = "", rank: int = 0) -> tuple:
     """What one rank does: one entry of each of the first lists of an Answer. stacks.py finds `rank` in this frame."""
     rank = comm.rank if comm else rank
-    mine = arguments[rank]
-    result = getattr(load(path), name)(*([comm] if comm else []), *mine)
-    return encode(result), encode(mine), any(overlap(result, argument) for argument in mine)
+    mine, came = arguments[rank], []
+    given = Noting(comm, noted, came) if noted else comm
+    result = getattr(load(path), name)(*([given] if comm else []), *mine)
+    return encode(result), encode(mine), any(overlap(result, argument) for argument in mine), came
+
+
+class Noting:
+    """A communicator that notes the arguments of one kind of call, as the call has left them."""
+
+    def __init__(self, comm, kind: str, came: list):
+        self._comm, self._kind, self._came = comm, kind, came
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._comm, name)
+        if name != self._kind:
+            return call
+
+        def noted(*arguments: Any, **named: Any) -> Any:
+            result = call(*arguments, **named)
+            self._came.append(encode([*arguments, *named.values()]))
+            return result
+
+        return noted
 
 
 def _columns(rows: list[tuple]) -> dict[str, list]:
     """The ranks' entries, rank by rank, as lists with names."""
-    return dict(zip(("results", "arguments", "aliased"), map(list, zip(*rows))))
+    return dict(zip(PLAYED, map(list, zip(*rows))))
 
 
 def answer(played: Any, case: Case, distributed: bool, world: str) -> Answer:
@@ -82,7 +103,10 @@ def answer(played: Any, case: Case, distributed: bool, world: str) -> Answer:
     if not all(isinstance(mine, tuple) for mine in arguments):
         raise ValueError("no arguments")
     calls = [Counter(calls) for calls in played.get("calls", [])]
-    return Answer(list(map(decode, played["results"])), arguments, played["aliased"], calls, sent, seconds)
+    came = [list(map(decode, calls)) for calls in played["came"]]
+    if not all(isinstance(call, list) for calls in came for call in calls):
+        raise ValueError("calls without arguments")
+    return Answer(list(map(decode, played["results"])), arguments, played["aliased"], calls, sent, seconds, came)
 
 
 def load(path: str) -> ModuleType:

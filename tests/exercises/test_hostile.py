@@ -38,7 +38,7 @@ def say(*record):
 
 def played(**more):
     one = {"results": [1, 1], "arguments": [["tuple", []]] * 2, "aliased": [False] * 2, "calls": [{}, {}]}
-    return {**one, "sent": [[], []], "seconds": 0.0, **more}
+    return {**one, "came": [[], []], "sent": [[], []], "seconds": 0.0, **more}
 
 
 """
@@ -62,6 +62,7 @@ FORGED = {  # what a rank does: nothing of it is a right answer, nor an end of t
     "an item of one rank": "say('item', played(results=[1]), 0)",
     "an item of another form": "say('item', played(calls='x'), 0)",
     "a time of NaN": "say('item', played(seconds=float('nan')), 0)",
+    "a call without arguments": "say('item', played(came=[[7], []]), 0)",
     "no time": "say('item', played(seconds=None), 0)",
     "messages to nobody": "say('item', played(sent=[[[7, -1]], []]), 0)",
     "a whole number of 4,000 digits": "say('item', played(results=[10**4000] * 2), 0)",

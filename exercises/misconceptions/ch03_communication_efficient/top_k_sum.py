@@ -110,4 +110,12 @@ WRONG = [
     edit("smallest", "The smallest were taken", "[-k:]", "[:k]"),
     edit("taken_away", "It is what is still owed", "g + e", "g - e"),
     edit("wrong_sign", "what was not sent is still to be added", "return total, error", "return total, -error"),
+    edit(
+        "indices_as_float32",
+        "only even numbers are float32",
+        "indices.view(np.float32)",
+        "indices.astype(np.float32)",
+        "row[k:].view(np.int32)",
+        "row[k:].astype(int)",
+    ),
 ]
