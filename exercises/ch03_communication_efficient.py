@@ -8,8 +8,11 @@ not, each stands alone. Roughly: 1 predict (5 minutes each), 2 fill in (10), 3 w
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Allreduce(mpi.IN_PLACE, x)` replaces the array x by the sum of all ranks' x.
 `comm.Allgather(x, table)` fills the array `table`, of P rows like x, with the x of every rank: row r is that of rank r.
-`comm.Sendrecv`, `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays between two ranks, as in mpi4py;
-`mpi.waitall(requests)` waits for what Isend and Irecv have begun. A message of n bytes takes alpha + n beta seconds.
+Between two ranks `comm.Send(x, dest=r)` and `comm.Recv(y, source=r)` move an array; each waits for the other. Both at
+once are `comm.Sendrecv(x, dest=r, recvbuf=y, source=s)`. `comm.Isend(x, dest=r)` and `comm.Irecv(y, source=r)` begin
+only, and return a request; `mpi.waitall(requests)` waits. Until then x and y must be left alone. The array y that
+something comes into exists before, as long as what comes and of the same type. `comm.Bcast(x, root=r)` gives everybody
+the x of rank r. A message of n bytes takes alpha + n beta seconds.
 
 Unless an exercise says otherwise, arguments stay as they are, and what is returned is memory of its own.
 """
@@ -67,19 +70,21 @@ def who_is_unbiased():
            "both"
            "neither"
 
-    x has d = 1000 numbers. |x| is its Euclidean length, max its largest magnitude, and p a probability.
+    x has d = 1000 numbers, not all 0. |x| is its Euclidean length, max its largest magnitude, and p a probability; each
+    number has a draw of its own. delta may depend on d, and not on x.
 
     A   The 10 numbers of largest magnitude are sent as they are; the others count as 0.
     B   10 numbers drawn at random are sent, multiplied by 100; the others count as 0.
     C   10 numbers drawn at random are sent as they are; the others count as 0.
-    D   Each number x_i is sent with p = |x_i| / max as it is, and counts as 0 otherwise.
-    E   Each number x_i is sent with p = |x_i| / max as x_i / p, and counts as 0 otherwise.
+    D   Each number x_i is sent as it is, x_i, with probability p = |x_i| / max, and counts as 0 otherwise.
+    E   Each number x_i is sent as x_i / p with the same probability p = |x_i| / max, and counts as 0 otherwise.
     F   One bit each: +|x| with p = |x_i| / (the sum of all |x_j|), otherwise -|x|.
     G   One bit each: +max with p = (1 + x_i / max) / 2, otherwise -max.
     H   One bit each: the sign of x_i, times the mean of all |x_j|.
     I   The signs of the 10 numbers of largest magnitude, times |x|; the others count as 0.
     J   Each number is rounded to the nearest multiple of max / 127.
-    K   Each number becomes one of the two multiples of max / 127 next to it, at random, so that the mean is right.
+    K   Each number becomes one of the two multiples of max / 127 next to it, the lower or the upper one, at random,
+        with the probabilities for which the mean is the number. A number that is such a multiple stays as it is.
     """
     raise NotImplementedError
 
@@ -87,8 +92,9 @@ def who_is_unbiased():
 def how_late(seconds, updates):
     """Return how late the first `updates` gradients of an asynchronous training are: a list of whole numbers.
 
-    seconds   list: seconds that worker 0, 1, ... takes for a gradient, always the same; not always whole numbers
-    updates   how many
+    seconds   list: seconds that worker 0, 1, ... takes for a gradient, always the same; not always whole numbers,
+              but multiples of 1/8, so that sums are exact
+    updates   how many, any number, also 0
 
     At time 0 every worker reads the weights. When its gradient is computed it pushes it, which updates the weights at
     once; it reads them immediately after its own update, and begins the next gradient. Messages take no time. If
@@ -107,7 +113,7 @@ def how_late(seconds, updates):
 def stochastic_round(x, u):
     """Return x rounded to whole numbers, at random, so that the mean is x.
 
-    x         one-dimensional float64 array, of any sign. It must not be changed.
+    x         one-dimensional float64 array of numbers of any sign, up to 10^15 in magnitude. It must not be changed.
     u         as many random numbers, evenly distributed, at least 0 and below 1
     returns   a new float64 array. A number is rounded up with a probability as large as its distance from the whole
               number below, namely where u is less than this distance; otherwise down. Whole numbers stay as they are.
@@ -124,7 +130,7 @@ def error_feedback(gradients, k):
     """Return (sent, e): what Top-K with error feedback sends in each step, and what has not been sent in the end.
 
     gradients  list of float64 arrays of the same length d, one for each step; at least one. They must not be changed.
-    k          how many numbers are sent in a step
+    k          how many numbers are sent in a step, from 1 to d; no two have the same magnitude
     sent       list of float64 arrays of d numbers: what the receiver gets, with zeros for what was not sent
     e          float64 array of d numbers
 
@@ -153,7 +159,7 @@ def top_k_sum(comm, g, e, k):
 
     g       one-dimensional float32 array of the same length d on every rank: this rank's gradient
     e       float32 array of d numbers: this rank's error so far. Neither may be changed.
-    k       from 1 to d: how many numbers each rank sends
+    k       from 1 to d: how many numbers each rank sends; no two of a rank's g + e have the same magnitude
     total   new float32 array of d numbers: the sum over the ranks of the k numbers of largest magnitude of each rank's
             g + e, each in its place. The same on all ranks, to the last bit.
     error   new float32 array of d numbers: what this rank has not sent of g + e
@@ -198,7 +204,7 @@ def local_sgd(comm, w, gradient, steps, period, rate):
 
     In each step every rank updates its own weights by rate times its own gradient, downhill. After every `period`
     steps, and after the last step, all replace their weights by the mean over the ranks. Nothing else is communicated:
-    that is ceil(steps / period) calls of comm.Allreduce, of d numbers each, and no other calls.
+    that is ceil(steps / period) calls of comm.Allreduce, of d float64 numbers each, and no other calls.
     """
     raise NotImplementedError
 
@@ -210,9 +216,9 @@ def gossip_step(comm, x, partner):
     partner  the rank to average with, whose partner is this rank; None for a rank that has no partner in this step
     returns  new float64 array, the same on both to the last bit; a copy of x if there is no partner
 
-    Both partners do the same, so that the mean over all ranks stays what it was. One message each way. It must not
-    hang, however long x is, and pairs must not wait for other pairs. No collective calls: most ranks are busy with
-    others.
+    Both partners do the same, so that the mean over all ranks stays what it was. One message each way, which is x. It
+    must not hang, however long x is, and pairs must not wait for other pairs. No collective calls: most ranks are busy
+    with others.
     """
     raise NotImplementedError
 
@@ -232,12 +238,13 @@ def bounded_staleness(comm, w, gradient, steps, bound, rate):
     gradient that arrives is an update by rate times the gradient, downhill. In the end all get the server's weights.
 
     A worker's clock is the number of its gradients that have arrived. The server sends weights to a worker at once if
-    its clock is at most `bound` ahead of the slowest worker's; otherwise the worker waits until that is so. No
-    gradient is dropped. A bound of 0 means step by step together; with a large one nobody waits for anybody.
+    its clock is at most `bound` ahead of the slowest worker's; otherwise the worker waits until that is so. What it
+    sends are its weights as they are then. No gradient is dropped. A bound of 0 means step by step together; with a
+    large one nobody waits for anybody.
 
     comm.Recv(g, mpi.ANY_SOURCE, status=status) receives from whoever comes first; `status = mpi.Status()` is made
-    before, and status.source tells who it was. Messages of d numbers, nothing but weights and gradients; in the end a
-    collective call is allowed.
+    before, and status.source tells who it was. Messages of d numbers, nothing but weights and gradients, each sent
+    once; in the end one collective call is allowed, or a message to each worker.
     """
     raise NotImplementedError
 
@@ -261,7 +268,7 @@ def slow_momentum(comm, w, gradient, phases, period, rate, alpha, beta):
     plain local SGD.
 
     The version below is what one reads in a textbook; it diverges, even on x^2 / 2. Remove the first line and repair
-    it: there are three mistakes. One Allreduce of d numbers a phase, as here.
+    it: there are three mistakes. One Allreduce of d float64 numbers a phase, as here.
     """
     raise NotImplementedError
     for phase in range(phases):

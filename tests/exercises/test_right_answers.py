@@ -8,7 +8,7 @@ from exercises.grading.grade import SOLVED, grade
 
 from .test_graders import EXERCISES, SEED
 
-HEADER = "import numpy as np\nfrom reference import mpi\n"
+HEADER = "import math\nfrom fractions import Fraction\n\nimport numpy as np\n\nfrom reference import mpi\n"
 RIGHT = {  # (exercise, in which way): (arguments, body)
     ("ring_allreduce", "nonblocking, the ring begun elsewhere"): (
         "comm, x",
@@ -212,7 +212,6 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
     ("step_time", "in fractions, accumulated"): (
         "forward, backward, communication",
         """
-        from fractions import Fraction
         from itertools import accumulate
         _, *full = accumulate(map(Fraction, backward), initial=Fraction(forward))
         sent = zip(full, map(Fraction, communication))
@@ -422,6 +421,217 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
             total[name] += gradients[name]
         mpi.waitall([comm.Iallreduce(mpi.IN_PLACE, array) for array in total.values()])
         return total
+        """,
+    ),
+    ("compression_speedup", "a fraction"): (
+        "P, n, wire, bandwidth, compress, decompress",
+        """
+        whole = Fraction(2 * (P - 1) * n, P) / Fraction(bandwidth)
+        return whole / (Fraction(compress) + (P - 1) * Fraction(wire) / Fraction(bandwidth) + Fraction(decompress))
+        """,
+    ),
+    ("top_k_bytes", "a NumPy integer, bits counted one by one"): (
+        "d, k",
+        """
+        bits = 0
+        while 2**bits < d:
+            bits += 1
+        return np.int64(4 * k) + -(-k * bits // 8)
+        """,
+    ),
+    ("how_late", "events in a list that is sorted anew, and a tuple of NumPy integers"): (
+        "seconds, updates",
+        """
+        waiting = sorted((each, worker, 0) for worker, each in enumerate(seconds))
+        late = []
+        while len(late) < updates:
+            now, worker, version = waiting.pop(0)
+            late.append(np.int64(len(late) - version))
+            waiting.append((now + seconds[worker], worker, len(late)))
+            waiting.sort()
+        return tuple(late)
+        """,
+    ),
+    ("how_late", "by Fractions, in an array"): (
+        "seconds, updates",
+        """
+        push, read, late = [Fraction(each) for each in seconds], [0] * len(seconds), np.zeros(updates, int)
+        for done in range(updates):
+            worker = push.index(min(push))
+            late[done], read[worker] = done - read[worker], done + 1
+            push[worker] += Fraction(seconds[worker])
+        return late
+        """,
+    ),
+    ("stochastic_round", "number by number, with Python's whole numbers"): (
+        "x, u",
+        """
+        return np.array([math.floor(a) + (b < a - math.floor(a)) for a, b in zip(x, u)], dtype=float)
+        """,
+    ),
+    ("stochastic_round", "by divmod and where"): (
+        "x, u",
+        """
+        low, above = np.divmod(x, 1)
+        return np.where(u < above, np.ceil(x), low)
+        """,
+    ),
+    ("error_feedback", "a tuple, by partition"): (
+        "gradients, k",
+        """
+        owed, sent = np.zeros(len(gradients[0])), ()
+        for gradient in gradients:
+            owed += gradient
+            mask = np.abs(owed) >= np.partition(np.abs(owed), -k)[-k]
+            sent += (owed * mask,)
+            owed[mask] = 0
+        return sent, owed
+        """,
+    ),
+    ("error_feedback", "sent as the rows of a matrix"): (
+        "gradients, k",
+        """
+        sent, e = np.zeros((len(gradients), len(gradients[0]))), 0
+        for row, gradient in zip(sent, gradients):
+            p = e + gradient
+            largest = sorted(range(len(p)), key=lambda i: abs(p[i]))[-k:]
+            row[largest] = p[largest]
+            e = p - row
+        return sent, e
+        """,
+    ),
+    ("top_k_sum", "indices as the first row, and in place"): (
+        "comm, g, e, k",
+        """
+        p = g + e
+        largest = np.sort(np.argpartition(np.abs(p), -k)[-k:])
+        table = np.empty((comm.size, 2, k), np.uint32)
+        table[comm.rank] = largest, p[largest].view(np.uint32)
+        comm.Allgather(mpi.IN_PLACE, table)
+        total = np.zeros(len(p), np.float32)
+        for indices, values in table:
+            total += np.bincount(indices, values.view(np.float32), minlength=len(p)).astype(np.float32)
+        p[largest] -= p[largest]
+        return [total, p]
+        """,
+    ),
+    ("one_bit_sum", "little bits first, each as a sign"): (
+        "comm, g, u",
+        """
+        s = max(abs(g.max()), abs(g.min()))
+        up = u < (1 + g / (s or np.float32(1))) / 2
+        scales = np.empty(comm.size, "f4")
+        bits = np.empty((comm.size, (len(g) + 7) // 8), np.uint8)
+        comm.Allgather(np.full(1, s), scales)
+        comm.Allgather(np.packbits(up, bitorder="little"), bits)
+        total = np.zeros(len(g), np.float32)
+        for scale, row in zip(scales, bits):
+            up = np.unpackbits(row, bitorder="little")[: len(g)].astype(bool)
+            total[up] += scale
+            total[~up] -= scale
+        return total
+        """,
+    ),
+    ("local_sgd", "without waiting, the difference is averaged"): (
+        "comm, w, gradient, steps, period, rate",
+        """
+        mean, done = np.array(w), 0
+        while done < steps:
+            mine = +mean
+            for _ in range(min(period, steps - done)):
+                mine -= rate * gradient(mine, done)
+                done += 1
+            way = (mine - mean) / comm.size
+            comm.Iallreduce(mpi.IN_PLACE, way).Wait()
+            mean += way
+        return mean
+        """,
+    ),
+    ("gossip_step", "the lower rank sends first"): (
+        "comm, x, partner",
+        """
+        if partner is None:
+            return np.array(x)
+        other = np.zeros(x.shape)
+        if comm.rank < partner:
+            comm.Send(x, partner)
+            comm.Recv(other, partner)
+        else:
+            comm.Recv(other, partner)
+            comm.Send(x, partner)
+        return np.mean([x, other] if comm.rank < partner else [other, x], axis=0)
+        """,
+    ),
+    ("bounded_staleness", "without waiting for what is sent, and a message to each in the end"): (
+        "comm, w, gradient, steps, bound, rate",
+        """
+        if comm.rank:
+            for step in range(steps):
+                comm.Recv(w)
+                comm.Isend(gradient(comm, w, step), 0).Wait()
+            comm.Recv(w)
+            return w
+        clock, idle = np.zeros(comm.size, int), list(range(1, comm.size))
+        clock[0] = steps
+        while True:
+            ready = [worker for worker in idle if clock[worker] < steps and clock[worker] <= clock.min() + bound]
+            idle = [worker for worker in idle if worker not in ready]
+            mpi.waitall([comm.Isend(w, worker) for worker in ready])
+            if clock.min() == steps:
+                break
+            status, g = mpi.Status(), np.zeros(w.size)
+            comm.Recv(g, status=status)
+            w = w - rate * g
+            clock[status.Get_source()] += 1
+            idle.append(status.Get_source())
+        for worker in range(1, comm.size):
+            comm.Send(w, worker)
+        return w
+        """,
+    ),
+    ("slow_momentum", "the new weights are averaged, and the momentum is in weights"): (
+        "comm, w, gradient, phases, period, rate, alpha, beta",
+        """
+        new, momentum = w.copy(), np.zeros(w.size)
+        for step in range(phases * period):
+            if step % period == 0:
+                local = new.copy()
+            local = local - rate * gradient(local, step)
+            if (step + 1) % period == 0:
+                mean = np.zeros(w.size)
+                comm.Allreduce(local / comm.size, mean)
+                momentum = beta * momentum + mean - new
+                new = new + alpha * momentum
+        return new
+        """,
+    ),
+    ("delay_compensated", "looking ahead, with the weights in a matrix"): (
+        "w, gradient, reads, rate, strength",
+        """
+        table = np.empty((len(reads) + 1, len(w)))
+        table[0] = w
+        for t in range(len(reads)):
+            g = gradient(table[reads[t]].copy())
+            table[t + 1] = table[t] - rate * g * (1 + strength * g * (table[t] - table[reads[t]]))
+        return table[-1].copy()
+        """,
+    ),
+    ("how_many_to_send", "a formula, corrected by trying its neighbours"): (
+        "d, P, alpha, beta, codec, window",
+        """
+        bits = (d - 1).bit_length()
+        seconds = lambda k: d * codec + (P - 1) * (alpha + (4 * k + math.ceil(k * bits / 8)) * beta)
+        whole = 2 * (P - 1) * (alpha + 4 * d / P * beta)
+        if whole <= window:
+            return 0
+        if seconds(1) > window:
+            return int(seconds(1) < whole)
+        k = np.clip(int(((window - d * codec) / (P - 1) - alpha) / beta / (4 + bits / 8)), 1, d - 1)
+        while k > 1 and seconds(k) > window:
+            k -= 1
+        while k < d - 1 and seconds(k + 1) <= window:
+            k += 1
+        return np.int64(k)
         """,
     ),
     ("stage_order", "an array of strings, from what is ready"): (

@@ -98,14 +98,6 @@ ANSWERS = {  # (exercise, what is wrong): (arguments, body, words of the hint)
         """,
         "into how many parts does your code cut x?",
     ),
-    ("stochastic_round", "in 64 bits"): (
-        "x, u",
-        """
-        low = np.floor(x).astype(int)
-        return (low + (u < x - low)).astype(float)
-        """,
-        "Only large numbers are wrong",
-    ),
     ("stochastic_round", "by way of float32"): (
         "x, u",
         """
