@@ -50,6 +50,7 @@ if started := _started_as():
 
 import psutil  # noqa: E402
 
+from .agreement import agree  # noqa: E402
 from .registry import canonical_name  # noqa: E402
 
 try:
@@ -128,16 +129,9 @@ def rank_count(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{error}: {why}") from None
 
 
-def agree(comm, error: BadInput | None, said: object = None) -> None:
-    """Raise BadInput on every rank or on none: if it was raised on some rank, or if the ranks were told differently."""
-    heard = comm.allgather((str(error) if error else "", said))
-    errors = {message: rank for rank, (message, _) in reversed(list(enumerate(heard))) if message}
-    if errors:
-        raise BadInput("; ".join(f"{text} [rank {rank}]" if rank else text for text, rank in errors.items()))
-    other = next((rank for rank, (_, told) in enumerate(heard) if repr(told) != repr(heard[0][1])), None)
-    if other is not None:
-        both = f"rank 0 has {heard[0][1]}, rank {other} has {heard[other][1]}"
-        raise BadInput(f"the ranks were started with different arguments: {both}; give all of them the same")
+def raise_together(comm, error: BadInput | None) -> None:
+    """Raise BadInput on every rank if it was raised on any."""
+    agree(comm, error=str(error or ""), raises=BadInput)
 
 
 def parse(comm, parser: Parser, argv: list[str] | None) -> argparse.Namespace:
@@ -153,7 +147,8 @@ def parse(comm, parser: Parser, argv: list[str] | None) -> argparse.Namespace:
         if comm.rank == 0:
             print(parser.format_help(), end="", flush=True)
         raise SystemExit(0)
-    agree(comm, error, vars(options) if options else None)
+    given = [f"--{name.replace('_', '-')} {value}" for name, value in vars(options or argparse.Namespace()).items()]
+    agree(comm, "the arguments", given, str(error or ""), BadInput)
     assert options is not None, "else there was an error, and all ranks have raised it"
     return options
 
@@ -182,7 +177,7 @@ def check_memory(comm, needed: int, setting: str, instead: Callable[[int], str])
             f"{who} {ranks * needed // 2**20 / 2**10:,.1f} GiB for {setting}, and {free / 2**30:,.1f} GiB are free: "
             f"{instead(free // ranks)}"
         )
-    agree(comm, error)
+    raise_together(comm, error)
 
 
 def check_writable(comm, option: str, path: str | None) -> None:
@@ -197,7 +192,7 @@ def check_writable(comm, option: str, path: str | None) -> None:
         except OSError as error:
             what = f"{option} {path or repr(path)} cannot be written: {error.strerror}"
             bad = BadInput(f"{what}; name a file in a folder that is there")
-    agree(comm, bad)
+    raise_together(comm, bad)
 
 
 def write(comm, option: str, path: str | None, function: Callable[[str], object]) -> bool:
@@ -219,7 +214,7 @@ def attempt(comm, failure: str, function: Callable[[], Any]) -> Any:
         value = function()
     except (OSError, ValueError, ImportError) as bad:
         error = BadInput(f"{failure}: {bad}")
-    agree(comm, error)
+    raise_together(comm, error)
     return value
 
 

@@ -37,9 +37,10 @@ from . import mpi
 from .compression import hooks
 from .compression.reduce import CannotEncode
 from .data_parallel import replicate
+from .data_parallel.accumulation import accumulate
 from .data_parallel.replica import Replica
 from .data_parallel.verdict import Verdict, verify
-from .models import CNN, GPT, MLP, Config, Data, accuracy, batch, digits, loss_sum, share, text, train
+from .models import CNN, GPT, MLP, Config, Data, accuracy, batch, digits, loss_sum, text, train
 from .perf.measure import Spread, spread
 from .pipeline.analysis import draw
 from .pipeline.messages import check_tags
@@ -175,7 +176,7 @@ def train_parallel(comm, options: argparse.Namespace, model: nn.Module, data: Da
         mine = batch(data, options.batch, number, options.seed, comm.rank, comm.size)
         start = mpi.wtime(comm)
         try:
-            loss, count = step(replica, mine, options.micro_batches)
+            loss, count = accumulate(replica, loss_sum, mine, options.micro_batches)
         except CannotEncode as error:
             raise cli.BadInput(f"--compress {options.compress}, step {number}: {error}; try a smaller --rate") from None
         optimizer.step()
@@ -193,16 +194,6 @@ def progress(comm, options: argparse.Namespace) -> trange:
 def make_optimizer(options: argparse.Namespace, weights) -> torch.optim.Optimizer:
     """The one that was asked for."""
     return OPTIMIZERS[options.optimizer](weights, options.rate)
-
-
-def step(replica: Replica, mine: Data, micro_batches: int) -> tuple[float, float]:
-    """Gradients of one batch, synchronised with the last part; this rank's summed loss, and the count of all ranks."""
-    summed, seen = 0.0, 0.0
-    for k in range(micro_batches):
-        total, count = loss_sum(replica.module, Data(*(share(tensor, k, micro_batches) for tensor in mine)))
-        seen = replica.backward(total, count, sync=k == micro_batches - 1) or 0.0
-        summed += total.item()
-    return summed, seen
 
 
 def train_pipelined(

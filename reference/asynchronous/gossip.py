@@ -30,8 +30,9 @@ import torch
 from torch import Tensor
 
 from .. import mpi
+from ..agreement import agree
 from ..models.seeds import generator
-from .agreement import agree, trouble
+from .arguments import trouble
 
 
 class Edge(NamedTuple):
@@ -121,7 +122,7 @@ def train_gossip(
     `watch` is called with this rank's weights after every step. Returns this rank's own weights w [d]; the ranks' are
     close to each other, not equal. Raises ValueError on every rank for impossible arguments.
     """
-    agree(comm, trouble(steps, rate) or _refused(graph, comm.size), steps, rate)
+    agree(comm, "the arguments", [f"{steps=}", f"{rate=}"], trouble(steps, rate) or _refused(graph, comm.size))
     w = objective.start()
     for step in range(steps):
         g, count = objective.gradient(w, step, comm.rank, comm.size)
@@ -174,7 +175,7 @@ def train_by_pull(
 
     The ranks' clocks may be any distance apart, and the mean is not preserved by the averaging.
     """
-    agree(comm, trouble(steps, rate), rate)
+    agree(comm, "the arguments", [f"{rate=}"], trouble(steps, rate))
     w, random = objective.start(), np.random.default_rng([seed, comm.rank])
     with published(comm, w) as window:
         for step in range(steps):
@@ -187,9 +188,9 @@ def train_by_pull(
     return w
 
 
-def _refused(graph: Graph, ranks: int) -> str | None:
+def _refused(graph: Graph, ranks: int) -> str:
     try:
         graph(0, ranks, 0)
     except ValueError as error:
         return str(error)
-    return None
+    return ""

@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import mpi
-from .agreement import agree, trouble
+from ..agreement import agree
+from .arguments import trouble
 
 
 class Sparse(NamedTuple):
@@ -83,7 +84,7 @@ def train_hogwild(
     seconds    that a gradient takes on average, charged to the rank's clock; the times are exponentially distributed
     Raises ValueError on every rank for impossible arguments, mpi.Exception if the ranks do not share a machine.
     """
-    agree(comm, trouble(steps, rate), rate, overwrite)
+    agree(comm, "the arguments", [f"{rate=}", f"{overwrite=}"], trouble(steps, rate))
     window, w = shared_vector(comm, len(problem.truth))
     random, met = np.random.default_rng([seed, comm.rank]), 0
     for sample in random.integers(len(problem.y), size=steps):

@@ -38,8 +38,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..agreement import agree
 from ..collectives import allreduce
-from .agreement import agree, trouble
+from .arguments import trouble
 
 BUFFERS = ("keep", "reset", "average")
 
@@ -104,7 +105,8 @@ def train_local_sgd(
     also if the ranks' phases differ.
     """
     phases = list(phases)
-    agree(comm, _refused(phases, rate, buffers, synchronous), phases, rate, momentum, buffers, outer, synchronous)
+    alike = [f"{phases=}", f"{rate=}", f"{momentum=}", f"{buffers=}", f"{outer=}", f"{synchronous=}"]
+    agree(comm, "the arguments", alike, _refused(phases, rate, buffers, synchronous))
     w, watch = objective.start(), watch or (lambda w: None)
     v, u = torch.zeros_like(w), torch.zeros_like(w)
     for step in range(synchronous):
@@ -144,7 +146,7 @@ def weighted_mean(comm, vectors: list[Tensor], weight: int) -> list[Tensor]:
     return list((joined[:-1] / joined[-1]).chunk(len(vectors)))
 
 
-def _refused(phases: list[int], rate: float, buffers: str, synchronous: int) -> str | None:
+def _refused(phases: list[int], rate: float, buffers: str, synchronous: int) -> str:
     if buffers not in BUFFERS or min(phases, default=1) < 1:
         return f"phases have 1 step or more, and buffers is one of {BUFFERS}, got {phases} and {buffers!r}"
     return trouble(synchronous, rate)

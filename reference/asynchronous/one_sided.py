@@ -25,7 +25,8 @@ import torch
 from torch import Tensor
 
 from .. import mpi
-from .agreement import agree, trouble
+from ..agreement import agree
+from .arguments import trouble
 from .parameter_server import Push, ServerResult
 
 COUNTER = 8  # bytes at the beginning of each window: updates made so far (only rank 0's is used)
@@ -48,7 +49,7 @@ def train_one_sided(
     problem = trouble(steps, rate)
     if not 1 <= owners <= comm.size:
         problem = f"{owners} owners of the weights among {comm.size} ranks: take 1 to {comm.size}"
-    agree(comm, problem, rate, owners)
+    agree(comm, "the arguments", [f"{rate=}", f"{owners=}"], problem)
     memory, w = Weights(comm, objective.start(), owners), objective.start()
     log = []
     for step in range(steps):
@@ -111,7 +112,7 @@ def count_up(comm, additions: int, how: str = "accumulate") -> float:
     Raises ValueError on every rank for another `how`.
     """
     ways = "accumulate", "get and put", "lock"
-    agree(comm, None if how in ways else f"how to add: {', '.join(ways)}, not {how!r}", how)
+    agree(comm, "the arguments", [f"{how=}"], "" if how in ways else f"how to add: {', '.join(ways)}, not {how!r}")
     window, number = mpi.win_allocate(comm, 8 if comm.rank == 0 else 0), np.zeros(1)
     if comm.rank == 0:
         window.Lock(0)

@@ -33,7 +33,8 @@ import torch
 from torch import Tensor
 
 from .. import mpi
-from .agreement import agree, trouble
+from ..agreement import agree
+from .arguments import trouble
 from .staleness import PLAIN, Correction
 
 PULL, PUSH, LEAVE, WEIGHTS, STOP = range(1, 6)  # tags: three that a worker sends, two that a server answers
@@ -94,7 +95,7 @@ def train_with_servers(
         problem = f"{comm.size} ranks, {servers} of them servers: there must be at least 1 server and 1 worker"
     if not policy.bound >= 0 or (policy.together and policy.bound > 0):
         problem = f"the bound is a number of clocks, 0 if gradients are used together, got {policy.bound}"
-    agree(comm, problem, rate, policy.bound, policy.together, servers)
+    agree(comm, "the arguments", [f"{rate=}", f"{policy.bound=}", f"{policy.together=}", f"{servers=}"], problem)
     w, server = objective.start(), None
     blocks = w.tensor_split(servers)
     if comm.rank < servers:

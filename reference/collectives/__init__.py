@@ -9,10 +9,9 @@ A schedule is a generator of rounds (rounds.py), in the file named after it: rin
 bruck, chain, hierarchical, exchange. What it costs is in cost.py, all ranks at once in evaluate.py.
 """
 
-from .aggregate import allreduce_together
 from .algorithms import allgather, alltoall, barrier, broadcast, gather, reduce, reduce_scatter, scatter
 from .ring import ring_allgather, ring_allreduce, ring_reduce_scatter, start_ring_allreduce
-from .select import allreduce, choose, crossover, predict
+from .select import allreduce, allreduce_together, choose, crossover, predict
 
 __all__ = [
     "allgather",

@@ -7,13 +7,19 @@ Known     on the virtual cluster its network, and the formulas are those of its 
           machine (fit.py)
 Levels    On a network of several levels the schedules themselves are timed (evaluate.py), contention included, and the
           hierarchical one is a candidate.
+Together  k small arrays reduced one by one cost k latencies; copied into one buffer, they cost one (cost.aggregated).
+          The price: two copies, and the first waits for the last to be ready; what could have been sent meanwhile is
+          overlap lost (cost.finish). So frameworks aggregate up to a limit: buckets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import mpi
 from ..networks.network import Network
@@ -151,3 +157,25 @@ def allreduce(
             planned = mpi.kept(comm)[key] = plan_allreduce(comm, elements, algorithm, options), machine
         yield from carry_out(comm, planned[0], elements, elements, op, tag)
     return x
+
+
+@collective
+def allreduce_together(comm, arrays: Sequence, op=mpi.SUM, **how) -> Generator[list, None, Any]:
+    """Combine each of the arrays over the ranks, in place, with one all-reduce, and return them.
+
+    arrays: contiguous, of one type, the same shapes on all ranks. how: algorithm, machine, ... as for `allreduce`.
+    Raises TypeError if their types differ.
+    """
+    views = [flat(each) for each in arrays]
+    kinds = {str(view.dtype) for view in views}
+    if len(kinds) > 1:
+        found = ", ".join(sorted(kinds))
+        raise TypeError(f"only arrays of one type can share a buffer, not of {found}: make a call for each type")
+    if views:
+        joined = np.concatenate(views) if isinstance(views[0], np.ndarray) else sys.modules["torch"].cat(views)
+        yield from allreduce.driver(comm, joined, op, **how)
+        first = 0
+        for view in views:
+            view[:] = joined[first : first + len(view)]
+            first += len(view)
+    return arrays

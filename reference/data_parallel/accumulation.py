@@ -44,17 +44,18 @@ def micro_batches(data: Data, K: int) -> list[Data]:
 def accumulate(
     replica: Replica, loss_sum: Callable[[nn.Module, Data], tuple[Tensor, float]], data: Data, K: int
 ) -> tuple[float, float]:
-    """As replica.backward on all of this rank's data, K micro-batches after each other; its (total, count).
+    """As replica.backward on all of this rank's data, K micro-batches after each other.
 
     loss_sum(module, data) gives the SUM of the loss, and its count. Then each .grad is the gradient of the mean over
-    all ranks, whatever the parts' sizes. K may differ between ranks; each must come here.
+    all ranks, whatever the parts' sizes. Returns the sum of the loss over this rank's data, and the count of all
+    ranks. K may differ between ranks; each must come here.
     """
-    totals, counts, parts = 0.0, 0.0, micro_batches(data, K)
-    for k, part in enumerate(parts):
+    summed, seen = 0.0, 0.0
+    for k, part in enumerate(micro_batches(data, K)):
         total, count = loss_sum(replica.module, part)
-        replica.backward(total, count, sync=k == K - 1)
-        totals, counts = totals + total.item(), counts + count
-    return totals, counts
+        seen = replica.backward(total, count, sync=k == K - 1) or 0.0
+        summed += total.item()
+    return summed, seen
 
 
 # What one sample counts under each rule -------------------------------------------------------------------------------

@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ..agreement import agree
 from ..networks.priority import by_queue, gradient_messages, serve
 from .average import finished_count
 from .layers import Layer
 from .replica import Replica, start_allreduce
-from .replicate import agree
 
 
 class GradientSlice(NamedTuple):

@@ -28,10 +28,11 @@ import torch
 from torch import Tensor, nn
 
 from .. import mpi
+from ..agreement import agree
 from ..collectives import allreduce, fit
 from .average import finished_count, start_count
 from .buckets import adopt, allocate, assign_buckets
-from .replicate import agree, structure
+from .replicate import structure
 
 MIB = 2**20
 

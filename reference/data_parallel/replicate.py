@@ -5,7 +5,7 @@ Idea      Ranks that start from the same weights and always add the same average
 Before    each rank draws weights of its own; the averaged gradient is that of no model at all
 After     rank 0's parameters and buffers go to all, once; then P copies of one model learn from P parts of a batch
 Sends     broadcast, check: the n bytes of the model as one message, cut up and gathered: 2 (P - 1) / P n for a rank at
-          most; and a description of the model, some tens of bytes a tensor.
+          most; and a fingerprint of the model's structure.
 Price     A second copy of the model while it travels. And P copies of weights, gradients and optimizer state for as
           long as training lasts: what ZeRO is against.
 Left out  Optimizer state: it begins empty and follows from equal gradients. Random states: ranks must draw different
@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import collectives
+from ..agreement import agree
 
 
 class Diverged(ValueError):
@@ -82,24 +83,6 @@ def structure(module: nn.Module) -> list[str]:
         f"{name} {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}" + " trained" * tensor.requires_grad
         for name, tensor in [*module.named_parameters(), *module.named_buffers()]
     ]
-
-
-def agree(comm, what: str, mine: Sequence[str]) -> None:
-    """Raise ValueError on every rank unless all give the same lines; it shows the first line that differs."""
-    theirs = comm.bcast(mine, root=0)
-    place = next((i for i, (a, b) in enumerate(zip(mine, theirs)) if a != b), min(len(mine), len(theirs)))
-    found = comm.allgather(None if mine == theirs else (place, _line(mine, place)))
-    differ = [rank for rank, other in enumerate(found) if other is not None]
-    if differ:
-        place, line = found[differ[0]]
-        raise ValueError(
-            f"{what} must be alike on all ranks, but differ on rank(s) {differ}: rank {differ[0]} has {line} where "
-            f"rank 0 has {_line(theirs, place)}"
-        )
-
-
-def _line(lines: Sequence[str], place: int) -> str:
-    return f"'{lines[place]}'" if place < len(lines) else "nothing more"
 
 
 def _bytes(tensor: Tensor) -> Tensor:

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from reference.asynchronous import gossip, hogwild, local_sgd
+from reference.asynchronous.compare import Timed
 from reference.asynchronous.parameter_server import ASYNCHRONOUS, SYNCHRONOUS, Policy, bounded, train_with_servers
 from reference.asynchronous.staleness import DAMPED, compensated, largest_rate
-from reference.asynchronous.timed import Timed
 from reference.models import Quadratic
 from reference.worlds import RankFailed, Slow, launch
 

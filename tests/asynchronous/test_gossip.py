@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from reference.asynchronous.compare import Timed
 from reference.asynchronous.gossip import (
     contraction,
     exponential,
@@ -19,7 +20,6 @@ from reference.asynchronous.gossip import (
     train_by_pull,
     train_gossip,
 )
-from reference.asynchronous.timed import Timed
 from reference.models import MLP, Objective, Quadratic, digits
 from reference.worlds import RankFailed, Slow, launch
 

@@ -203,6 +203,7 @@ def test_impossible_arguments_are_refused_on_every_rank(phases, how, message):
 
 
 def test_phases_that_differ_between_ranks_are_refused_on_every_rank():
-    with pytest.raises(RankFailed, match=r"rank 0 was called with .* but rank 1") as failed:
+    told = r"the arguments must be alike .* rank 1 has 'phases=\[3\]' where rank 0 has 'phases=\[2\]'"
+    with pytest.raises(RankFailed, match=told) as failed:
         launch(lambda comm: train_local_sgd(comm, OBJECTIVE, [2 + comm.rank], 0.1), 3)
     assert len(failed.value.errors) == 3

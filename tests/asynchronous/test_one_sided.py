@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from reference import mpi
+from reference.asynchronous.compare import Timed
 from reference.asynchronous.one_sided import count_up, train_one_sided
-from reference.asynchronous.timed import Timed
 from reference.models import MLP, Objective, Quadratic, digits
 from reference.worlds import RankFailed, Slow, launch
 

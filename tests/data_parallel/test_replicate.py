@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from reference.data_parallel.replicate import Diverged, agree, broadcast_parameters, check_replicas, structure
+from reference.agreement import agree
+from reference.data_parallel.replicate import Diverged, broadcast_parameters, check_replicas, structure
 from reference.models.mlp import MLP
 from reference.worlds import launch
 

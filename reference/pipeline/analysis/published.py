@@ -10,7 +10,7 @@ ZB-2p     is a found order, not a rule: search.find gets within 0.003 of it, bel
 Samples   a second, measured: 4 to 9 % fewer than the rates promise, for optimizer, data, and what messages take from
           passes. 1F1B-I 9 to 17 %: it sends v times as much, and does not hide it as an ideal rank would.
 Megatron  Narayanan et al. (2021), data/megatron.csv. Without interleaving, points of their figure 12 follow
-          m/(m + p - 1) within 2 %. With it, they do not say how many chunks; scatter_gather.py has a model.
+          m/(m + p - 1) within 2 %. With it, they do not say how many chunks; volume.py has a model.
 Memory    Korthikanti et al. (2022), data/korthikanti.csv: 1 + (p - 1)/(p v) times the activations of all layers,
           exactly what `peaks` counts.
 DualPipe  its README, data/dual_pipe.csv: the bubble of DualPipe is exact for F = I >= W, of the rank in the middle.

@@ -15,7 +15,14 @@ So        tensor parallelism within a machine, where links are fast, and pipelin
 Placement A rank gets layers that follow each other: p - 1 cuts. Dealt out in turn (layer i to rank i mod p), each of
           the L - 1 boundaries is a cut, and one micro-batch is no faster: 1/p of the ranks compute at any time.
 Fewer     layers than ranks cannot be cut: a pipeline needs layers >= stages, not the other way round.
-Left out  What smaller products cost tensor parallelism; sequence parallelism, which sends as much (chapter 6).
+Scatter   and gather: the t tensor-parallel ranks of a stage hold the same activation. Instead of all of it through a
+          network card of its own, each sends a t-th, and the receivers put it together by an all-gather over the fast
+          links within their node: n / (t slow) + (t - 1)/t n / fast seconds instead of n / slow. It is interleaving
+          that needs this: v times as many messages for a v-th of the bubble. If every pass waits for its message, a
+          step takes (m v + p - 1)(T/v + 2c), T = F + B of a rank's share, c seconds of a message, shortest near
+          v = sqrt((p - 1) T / (2 c m)): many chunks for few micro-batches and quick messages; one, if m is large.
+Left out  What smaller products cost tensor parallelism; messages that travel while the next pass computes
+          (interleaved.py: lead), latencies; sequence parallelism, which sends as much (chapter 6).
 """
 
 from __future__ import annotations
@@ -99,3 +106,24 @@ def one_at_a_time(placement: Sequence[int], m: int = 1) -> Schedule:
         return [*(Action("F", s, i) for s in stages), *(Action("B", s, i) for s in reversed(stages))]
 
     return flushed("one at a time", [[a for i in range(m) for a in passes(stages, i)] for stages in own])
+
+
+# Scatter/gather
+
+
+def send_whole(nbytes: float, slow: float) -> float:
+    """Seconds of a boundary if each tensor-parallel rank sends all of it. slow: bytes/s between nodes, of each rank."""
+    return nbytes / slow
+
+
+def scatter_gather(nbytes: float, t: int, slow: float, fast: float) -> float:
+    """Seconds if each of t ranks sends a t-th, and the receivers all-gather. fast: bytes/s within a node, of a rank."""
+    return nbytes / t / slow + (t - 1) / t * nbytes / fast
+
+
+def step_with_messages(p: int, m: int, v: int, share: float, message: float) -> float:
+    """Seconds of a step in which every pass also waits for its message: (m v + p - 1)(T/v + 2c).
+
+    share: T, seconds of F + B of a rank's share for one micro-batch; message: c, seconds.
+    """
+    return (m * v + p - 1) * (share / v + 2 * message)

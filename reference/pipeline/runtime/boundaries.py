@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from ... import mpi
-from ...data_parallel.replicate import agree
+from ...agreement import agree
 from ...models import Data
 from ..schedule import Schedule
 

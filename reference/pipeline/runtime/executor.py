@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from ... import mpi
-from ...data_parallel.replicate import agree
+from ...agreement import agree
 from ...models import Data, cross_entropy_sum
 from ...models.loss import targets
 from ..analysis.validate import validate

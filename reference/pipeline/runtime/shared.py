@@ -50,7 +50,7 @@ class Shared:
     def __init__(self, comm, stages: Mapping[int, nn.Module], weights: str = "flush"):
         self.comm, self.copies = comm, parameters_by_name(stages)
         everywhere = comm.allgather({name: _looks(copies) for name, copies in self.copies.items()})
-        _agree(everywhere)
+        _refuse_unlike(everywhere)
         self.ranks = {name: [r for r, names in enumerate(everywhere) if name in names] for name in self.copies}
         if weights != "flush":
             _refuse_copies(everywhere, weights)
@@ -128,7 +128,7 @@ def _refuse_copies(everywhere: list[dict[str, list[str]]], weights: str) -> None
         )
 
 
-def _agree(everywhere: list[dict[str, list[str]]]) -> None:
+def _refuse_unlike(everywhere: list[dict[str, list[str]]]) -> None:
     """Raise ValueError if the copies of one name do not look alike."""
     first: dict[str, tuple[int, str]] = {}
     for rank, names in enumerate(everywhere):
