@@ -43,9 +43,9 @@ class Wrong:
     alone: bool = False
 
 
-def edit(name: str, earns: str, *texts: str, of: str = SOLUTION) -> Wrong:
+def edit(name: str, earns: str, *texts: str, of: str = SOLUTION, alone: bool = False) -> Wrong:
     """The solution (or `of`) with its first text replaced by the second, the third by the fourth, ..."""
-    return Wrong(name, earns, tuple(zip(texts[::2], texts[1::2], strict=True)), of)
+    return Wrong(name, earns, tuple(zip(texts[::2], texts[1::2], strict=True)), of, alone=alone)
 
 
 def whole(name: str, earns: str, code: str, alone: bool = False) -> Wrong:

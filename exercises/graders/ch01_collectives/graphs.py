@@ -169,6 +169,13 @@ WAYS = {  # from node 0 to node 1, and the speeds of their links: each is the be
     (0, 12, 13, 1): (3, 60, 3),  # the widest link of all
     (0, 14, 15, 1): (1, 9, 9),  # the narrowest link first
 }
+HAIR = 1 + 2**-30  # what a number of 7 digits does not show
+NEARLY_EQUAL = {  # from node 0 to node 1 over nine others, always by one of two nodes
+    link: 8 * wider
+    for one, other in pairwise([0, *range(2, 11), 1])
+    for by, wider in ((20 + one, 1), (40 + one, HAIR))
+    for link in ((one, by), (by, other))
+}
 TRAPS = {link: speed for way, speeds in WAYS.items() for link, speed in zip(pairwise(way), speeds)}
 
 
@@ -234,10 +241,10 @@ def widest_path(case: Case, answer: Answer) -> Finding | None:
     if width >= best:
         return None
     seen = (
-        f"the narrowest link of {_listed(path)} has {width / GB:g} GB/s; on another path every link has "
-        f"{best / GB:g} or more."
+        f"the narrowest link of {_listed(path)} has {width / GB:.10g} GB/s; on another path every link has "
+        f"{best / GB:.10g} or more."
     )
-    return Finding(seen, _path_hint(bandwidth, path))
+    return Finding(seen, _path_hint(bandwidth, path, best))
 
 
 def _no_path(path: list[int], bandwidth: np.ndarray, a: int, b: int) -> Finding | None:
@@ -274,9 +281,11 @@ def _listed(path: list[int]) -> str:
     return shown if len(path) <= LEGIBLE else f"{shown[:-1]}, ...] ({len(path)} nodes)"
 
 
-def _path_hint(bandwidth: np.ndarray, path: list[int]) -> str:
+def _path_hint(bandwidth: np.ndarray, path: list[int], best: float) -> str:
     """Recognise what the path is the best for, if it is not the widest."""
     speeds = _speeds(bandwidth, path)
+    if min(speeds) * HAIR**2 > best:
+        return "They differ by less than a millionth. Were the bandwidths rounded: by //, int(), float32?"
     links = bandwidth > 0
     with np.errstate(divide="ignore"):
         sums = {

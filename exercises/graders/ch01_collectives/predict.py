@@ -4,7 +4,7 @@ import itertools
 import math
 from collections import Counter
 
-from exercises.grading import Exercise, Finding, checks, choices, inputs
+from exercises.grading import Exercise, Finding, checks, choices, inputs, returns
 
 from .common import rounds
 
@@ -698,6 +698,10 @@ def looks_at_rank_0(P, messages):
 COUNTING = (lambda rank: 1, lambda mine, theirs, _: mine + theirs)
 FOLLOWED_WRONGLY = [
     (
+        lambda P, messages: tuple(len(messages) if number is None else number for number in follow(P, messages)),
+        "With these messages it never comes to pass that all know the sum, or that any rank does. Which value says so?",
+    ),
+    (
         lambda P, messages: follow(P, messages, *COUNTING, lambda known, P: known >= P),
         "You count numbers that have come in. What a rank knows already may come again, and then it knows nothing new: "
         "whose numbers does it know?",
@@ -724,13 +728,17 @@ FOLLOWED_WRONGLY = [
     ),
     (
         lambda P, messages: follow(P, messages, learn=lambda mine, theirs, sender: mine | {sender}),
-        "The sender seems to pass on its own number only. It passes on all it knows by then.",
+        "The sender seems to pass on too little. It passes on all that it knows by then, and goes on knowing it.",
     ),
     (
         lambda P, messages: follow(P, messages, both=True),
         "Both ends of a message seem to learn from it. It goes one way: what does the sender learn?",
     ),
     (rounds_of, "You count rounds. Asked for are messages, also of those that could go at the same time."),
+    (
+        lambda P, messages: (None, None) if P == 1 else follow(P, messages),
+        "The only rank knows the sum before anything is sent: after how many messages is that?",
+    ),
     (
         lambda P, messages: tuple(None if number is None else number - 1 for number in follow(P, messages)),
         "Off by one: after the first message, one message has been sent.",
@@ -750,22 +758,12 @@ FOLLOWED_WRONGLY = [
 ]
 
 
-def followed(case, answer):
-    """The function returns (first, all_)."""
-    ((P, messages),), (got,) = case.arguments, answer.results
-    want = follow(P, messages)
-    if not isinstance(got, tuple | list) or len(got) != 2:
-        return Finding(f"it returned {got!r}.", "Return two values: `return first, all_`. Each is a number or None.")
-    if tuple(got) == want:
+def two_values(case, results):
+    """What is wrong with the form of a result that should be (first, all_)."""
+    (got,) = results
+    if isinstance(got, tuple | list) and len(got) == 2:
         return None
-    seen = f"it returned first = {got[0]!r} and all_ = {got[1]!r}."
-    if P == 1:
-        return Finding(seen, "The only rank knows the sum before anything is sent: after how many messages is that?")
-    for mine, right, who in zip(got, want, ("any rank knows", "all ranks know")):
-        if right is None and mine is not None:
-            return Finding(seen, f"With these messages it never comes to pass that {who} the sum. Which value says so?")
-    hints = [hint for slip, hint in FOLLOWED_WRONGLY if slip(P, messages) == tuple(got)]
-    return Finding(seen, [*hints, "Write down, after every message, whose numbers each rank knows."][0])
+    return Finding(f"it returned {got!r}.", "Return two values: `return first, all_`. Each is a number or None.")
 
 
 def some_names(P, *messages):
@@ -799,7 +797,16 @@ follow_the_sum = Exercise(
         by_chance(70, 600),
         names="P messages",
     ),
-    checks=[followed],
+    checks=[
+        returns.Returns(
+            follow,
+            FOLLOWED_WRONGLY,
+            otherwise="Write down, after every message, whose numbers each rank knows.",
+            seen=lambda case, got, want: f"it returned first = {got[0][0]!r} and all_ = {got[0][1]!r}.",
+            form=two_values,
+            read=tuple,
+        )
+    ],
     hints=[
         "Two ranks may each know the sum of three numbers without there being six: they can be the same three. So "
         "what must be kept for every rank?",

@@ -286,8 +286,8 @@ def between_hint(case, answer, sent, want):
         )
     if sent == want * g:
         return (
-            f"Every rank sent all of x across, so the same sums were made {g} times. After the reduce-scatter inside a "
-            "machine each rank has one part: that is all it should take across."
+            f"That is as much as if every rank sent all of x across, and the same sums were made {g} times. After the "
+            "reduce-scatter inside a machine each rank has one part: that is all it should take across."
         )
     N, _ = machines(case)
     if sent * 2 == want * N:
@@ -412,6 +412,7 @@ widest_path = Exercise(
         lambda rng: graphs.network(rng, {(0, 1): 9, (0, 2): 8, (2, 1): 20, (3, 4): 50}, 0, 1),
         *(lambda rng, N=N: graphs.random_network(rng, N, density=0.4) for N in (6, 9, 20, 64)),
         lambda rng: graphs.random_network(rng, 16, density=0.5, fastest=4),
+        lambda rng: graphs.network(rng, graphs.NEARLY_EQUAL, 0, 1),
     ),
     checks=[checks.kept("bandwidth"), graphs.widest_path],
     endings={

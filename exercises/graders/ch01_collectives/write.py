@@ -85,6 +85,8 @@ def cut(x, case):
 
 def two_halves(case, sent, want):
     """The hint for a wrong number of messages in a ring all-reduce."""
+    if sent > want and elements(case):
+        return checks.IN_PIECES  # the number of bytes was looked at before
     if sent > want:
         return "P - 1 steps complete every block, and P - 1 more show it to everybody. Which of your steps is too many?"
     if elements(case) < case.ranks:

@@ -2,253 +2,117 @@
 
 from exercises.grading.wrong import edit, whole
 
+ACROSS = "ring_allreduce(rail, ring_reduce_scatter(machine, x))"
+SCATTERED = "ring_reduce_scatter(machine, x)"
+NOT_SUMMED = "np.array_split(x, per_node)[machine.rank]"
+GATHERED = "ring_allgather(machine, part, [block.size for block in np.array_split(x, per_node)])"
+
 WRONG = [
-    whole(
-        "flat_ring",
-        "That is a flat ring over all ranks",
-        """
-        def reduce_scatter(comm, x):
-            P, rank = comm.size, comm.rank
-            blocks = np.array_split(x.copy(), P)
-            for step in range(P - 1):
-                growing = blocks[(rank - 2 - step) % P]
-                arriving = np.empty_like(growing)
-                comm.Sendrecv(blocks[(rank - 1 - step) % P], (rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
-                growing += arriving
-            return blocks[rank].copy()
-
-
-        def allgather(comm, part, n):
-            P, rank = comm.size, comm.rank
-            whole = np.empty(n)
-            blocks = np.array_split(whole, P)
-            blocks[rank][:] = part
-            for step in range(P - 1):
-                comm.Sendrecv(blocks[rank - step], (rank + 1) % P, recvbuf=blocks[rank - step - 1], source=(rank - 1) % P)
-            return whole
-
-
-        def hierarchical_allreduce(comm, x, per_node):
-            return allgather(comm, reduce_scatter(comm, x), x.size)
-        """,
-    ),
     edit(
         "adds_into_x",
         "who writes into one writes into x",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        part = np.array_split(x, per_node)[machine.rank]
-        part[:] = reduce_scatter(machine, x)
-        part = allgather(rail, reduce_scatter(rail, part), part.size)
-        return allgather(machine, part, x.size)
-        """,
-        of="flat_ring",
+        f"part = {ACROSS}",
+        f"part = {NOT_SUMMED}\npart[:] = {ACROSS}",
     ),
     edit(
         "allgather_across",
         "That is an allgather",
-        "def reduce_scatter(comm",
-        "def ring_reduce_scatter(comm",
-        "allgather(comm, part, n",
-        "ring_allgather(comm, block, lengths",
-        """
-        whole = np.empty(n)
-        blocks = np.array_split(whole, P)
-        blocks[rank][:] = part
+        f"part = {ACROSS}",
+        f"""
+        part = {SCATTERED}
+        part = ring_allgather(rail, part, [part.size] * rail.size).reshape(rail.size, -1).sum(axis=0)
         """,
-        """
-        blocks = [np.empty(length) for length in lengths]
-        blocks[rank][:] = block
-        """,
-        "return whole",
-        "return np.concatenate(blocks)",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        lengths = [part.size for part in np.array_split(x, per_node)]
-        part = ring_reduce_scatter(machine, x)
-        everybody = ring_allgather(rail, part, [part.size] * rail.size)
-        return ring_allgather(machine, everybody.reshape(rail.size, part.size).sum(axis=0), lengths)
-        """,
-        of="flat_ring",
     ),
     edit(
         "allreduce_inside_first",
         "too much is sent inside",
-        "def reduce_scatter(comm",
-        "def ring_reduce_scatter(comm",
-        "allgather(comm, part, n",
-        "ring_allgather(comm, block, lengths",
-        """
-        whole = np.empty(n)
-        blocks = np.array_split(whole, P)
-        blocks[rank][:] = part
-        """,
-        """
-        blocks = [np.empty(length) for length in lengths]
-        blocks[rank][:] = block
-        """,
-        "return whole",
-        "return np.concatenate(blocks)",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        lengths = [part.size for part in np.array_split(x, per_node)]
-        inside = ring_allgather(machine, ring_reduce_scatter(machine, x), lengths)
-        part = np.array_split(inside, per_node)[machine.rank]
-        across = [block.size for block in np.array_split(part, rail.size)]
-        part = ring_allgather(rail, ring_reduce_scatter(rail, part), across)
-        return ring_allgather(machine, part, lengths)
-        """,
-        of="flat_ring",
+        *(SCATTERED, "np.array_split(ring_allreduce(machine, x), per_node)[machine.rank]"),
     ),
     edit(
         "drops_the_remainder",
         "look at where each block begins and ends",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
+        *("machine, x)", "machine, x[: x.size // per_node * per_node])", f"return {GATHERED}"),
         """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        total = x.copy()
-        n = x.size // per_node * per_node
-        part = reduce_scatter(machine, x[:n])
-        part = allgather(rail, reduce_scatter(rail, part), part.size)
-        total[:n] = allgather(machine, part, n)
-        return total
+        total = ring_allgather(machine, part, [x.size // per_node] * per_node)
+        return np.append(total, x[total.size :])
         """,
-        of="flat_ring",
     ),
-    edit(
-        "everybody_in_one_group",
-        "only those ranks may meet that hold the same part",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        n = -(-x.size // per_node)
-        part = np.resize(reduce_scatter(machine, x), n)
-        part = allgather(comm, reduce_scatter(comm, part), n)
-        return allgather(machine, part[: np.array_split(x, per_node)[machine.rank].size], x.size)
-        """,
-        of="flat_ring",
-    ),
+    edit("everybody_in_one_group", "only those ranks may meet that hold the same part", "(rail,", "(comm,"),
     edit(
         "everything_across",
-        "Every rank sent all of x across",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        total = allgather(machine, reduce_scatter(machine, x), x.size)
-        return allgather(rail, reduce_scatter(rail, total), x.size)
-        """,
-        of="flat_ring",
+        "as if every rank sent all of x across",
+        SCATTERED,
+        "ring_allreduce(machine, x)",
+        GATHERED,
+        "part",
     ),
     edit(
         "first_of_the_parts_adds",
         "every card is in use, but not evenly",
-        "def reduce_scatter(comm",
-        "def ring_reduce_scatter(comm",
-        "allgather(comm, part, n",
-        "ring_allgather(comm, block, lengths",
-        """
-        whole = np.empty(n)
-        blocks = np.array_split(whole, P)
-        blocks[rank][:] = part
-        """,
-        """
-        blocks = [np.empty(length) for length in lengths]
-        blocks[rank][:] = block
-        """,
-        "return whole",
-        "return np.concatenate(blocks)",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        lengths = [part.size for part in np.array_split(x, per_node)]
-        part = ring_reduce_scatter(machine, x)
-        other = np.empty_like(part)
+        f"part = {ACROSS}",
+        f"""
+        part = {SCATTERED}
         if rail.rank > 0:
             rail.Send(part, dest=0)
-            rail.Recv(part, source=0)
         else:
+            other = np.empty_like(part)
             for source in range(1, rail.size):
                 rail.Recv(other, source=source)
                 part += other
-            for dest in range(1, rail.size):
-                rail.Send(part, dest=dest)
-        return ring_allgather(machine, part, lengths)
+        binomial_broadcast(rail, part, 0)
         """,
-        of="flat_ring",
     ),
-    edit(
-        "forgets_the_allgather",
-        "each rank has one part of it",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        part = reduce_scatter(machine, x)
-        return allgather(rail, reduce_scatter(rail, part), part.size)
-        """,
-        of="flat_ring",
-    ),
+    edit("flat_ring", "That is a flat ring over all ranks", ACROSS, "ring_allreduce(comm, x)", GATHERED, "part"),
+    edit("forgets_the_allgather", "each rank has one part of it", GATHERED, "part"),
     edit(
         "key_and_color_exchanged",
         "Split takes the color first",
-        "def reduce_scatter(comm",
-        "def ring_reduce_scatter(comm",
-        "allgather(comm, part, n",
-        "ring_allgather(comm, block, lengths",
-        """
-        whole = np.empty(n)
-        blocks = np.array_split(whole, P)
-        blocks[rank][:] = part
+        *("comm.rank // per_node, comm.rank", "comm.rank, comm.rank // per_node"),
+        *("comm.rank % per_node, comm.rank", "comm.rank, comm.rank % per_node"),
+    ),
+    edit("never_across", "Which phase brings the machines together", ACROSS, SCATTERED),
+    edit("no_sum_inside", "what should a rank know of the others in its machine", SCATTERED, NOT_SUMMED),
+    edit(
+        "one_rail_after_the_other",
+        "something waits",
+        f"part = {ACROSS}",
+        f"""
+        part, nothing = {SCATTERED}, np.empty(0)
+        if machine.rank > 0:
+            machine.Recv(nothing, source=machine.rank - 1)
+        part = ring_allreduce(rail, part)
+        if machine.rank < machine.size - 1:
+            machine.Send(nothing, dest=machine.rank + 1)
         """,
-        """
-        blocks = [np.empty(length) for length in lengths]
-        blocks[rank][:] = block
-        """,
-        "return whole",
-        "return np.concatenate(blocks)",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank, comm.rank // per_node)
-        rail = comm.Split(comm.rank, comm.rank % per_node)
-        lengths = [part.size for part in np.array_split(x, per_node)]
-        part = ring_reduce_scatter(machine, x)
-        across = [block.size for block in np.array_split(part, rail.size)]
-        part = ring_allgather(rail, ring_reduce_scatter(rail, part), across)
-        return ring_allgather(machine, part, lengths)
-        """,
-        of="flat_ring",
     ),
     edit(
+        "padded_across",
+        "How much does a ring all-reduce of one part send",
+        *(f"part = {ACROSS}", f"part = {SCATTERED}\npart = ring_allreduce(rail, np.append(part, 0))[:-1]"),
+    ),
+    edit(
+        "parts_in_the_wrong_order",
+        "in which order are they joined",
+        *("ring_allgather(machine,", "ring_allgather(comm.Split(comm.rank // per_node, -comm.rank),"),
+    ),
+    whole(
         "leaders_only",
         "Each rank should carry a part across",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
         """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        leaders = comm.Split(min(machine.rank, 1), comm.rank)
-        total = x.copy()
-        if machine.rank > 0:
-            machine.Send(x, dest=0)
-            machine.Recv(total, source=0)
+        def hierarchical_allreduce(comm, x, per_node):
+            machine = comm.Split(comm.rank // per_node, comm.rank)
+            leaders = comm.Split(min(machine.rank, 1), comm.rank)
+            total, other = x.copy(), np.empty_like(x)
+            if machine.rank > 0:
+                machine.Send(x, dest=0)
+            else:
+                for source in range(1, machine.size):
+                    machine.Recv(other, source=source)
+                    total += other
+                total = ring_allreduce(leaders, total)
+            binomial_broadcast(machine, total, 0)
             return total
-        for source in range(1, machine.size):
-            other = np.empty_like(x)
-            machine.Recv(other, source=source)
-            total += other
-        total = allgather(leaders, reduce_scatter(leaders, total), x.size)
-        for dest in range(1, machine.size):
-            machine.Send(total, dest=dest)
-        return total
         """,
-        of="flat_ring",
     ),
     whole(
         "library_on_the_world",
@@ -259,59 +123,5 @@ WRONG = [
             comm.Allreduce(x, total)
             return total
         """,
-    ),
-    edit(
-        "never_across",
-        "Which phase brings the machines together",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        return allgather(machine, reduce_scatter(machine, x), x.size)
-        """,
-        of="flat_ring",
-    ),
-    edit(
-        "no_sum_inside",
-        "what should a rank know of the others in its machine",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        part = np.array_split(x, per_node)[machine.rank]
-        part = allgather(rail, reduce_scatter(rail, part), part.size)
-        return allgather(machine, part, x.size)
-        """,
-        of="flat_ring",
-    ),
-    edit(
-        "one_rail_after_the_other",
-        "something waits",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        part, nothing = reduce_scatter(machine, x), np.empty(0)
-        if machine.rank > 0:
-            machine.Recv(nothing, source=machine.rank - 1)
-        part = allgather(rail, reduce_scatter(rail, part), part.size)
-        if machine.rank < machine.size - 1:
-            machine.Send(nothing, dest=machine.rank + 1)
-        return allgather(machine, part, x.size)
-        """,
-        of="flat_ring",
-    ),
-    edit(
-        "parts_in_the_wrong_order",
-        "in which order are they joined",
-        "return allgather(comm, reduce_scatter(comm, x), x.size)",
-        """
-        machine = comm.Split(comm.rank // per_node, comm.rank)
-        rail = comm.Split(comm.rank % per_node, comm.rank)
-        part = reduce_scatter(machine, x)
-        part = allgather(rail, reduce_scatter(rail, part), part.size)
-        backwards = comm.Split(comm.rank // per_node, -comm.rank)
-        return allgather(backwards, part, x.size)
-        """,
-        of="flat_ring",
     ),
 ]

@@ -2,140 +2,89 @@
 
 from exercises.grading.wrong import edit, whole
 
+EXCHANGE = "comm.Sendrecv(total, partner, recvbuf=other, source=partner)\n"
+ADD = "total += other"
+ROUNDS, ROUNDED_UP = "P.bit_length() - 1", "(P - 1).bit_length()"
+
 WRONG = [
-    whole(
-        "folds_powers_of_two",
-        "there is nothing to fold",
-        """
-        def recursive_doubling(comm, x):
-            P, rank = comm.size, comm.rank
-            core = 2 ** max(0, (P - 1).bit_length() - 1)
-            total, other = x.copy(), np.empty_like(x)
-            if rank >= core:
-                comm.Send(total, dest=rank - core)
-                comm.Recv(total, source=rank - core)
-                return total
-            if rank + core < P:
-                comm.Recv(other, source=rank + core)
-                total += other
-            distance = 1
-            while distance < core:
-                comm.Sendrecv(total, dest=rank ^ distance, recvbuf=other, source=rank ^ distance)
-                total += other
-                distance *= 2
-            if rank + core < P:
-                comm.Send(total, dest=rank + core)
-            return total
-        """,
-    ),
-    whole(
-        "only_powers_of_two",
-        "is no rank for some",
-        """
-        def recursive_doubling(comm, x):
-            total, other = x.copy(), np.empty_like(x)
-            distance = 1
-            while distance < comm.size:
-                partner = comm.rank ^ distance
-                comm.Sendrecv(total, dest=partner, recvbuf=other, source=partner)
-                total += other
-                distance *= 2
-            return total
-        """,
-    ),
-    whole(
-        "replaces_instead_of_adding",
-        "what arrives must meet what you have",
-        """
-        def recursive_doubling(comm, x):
-            total = x.copy()
-            distance = 1
-            while distance < comm.size:
-                partner = comm.rank ^ distance
-                comm.Sendrecv(total.copy(), dest=partner, recvbuf=total, source=partner)
-                distance *= 2
-            return total
-        """,
-    ),
-    whole(
+    edit(
         "adds_before_it_has_arrived",
         "had anything arrived by then",
+        EXCHANGE + ADD,
         """
-        from reference import mpi
-
-
-        def recursive_doubling(comm, x):
-            P, rank = comm.size, comm.rank
-            total = x.copy()
-            distance = 1
-            while distance < P:
-                arriving = np.zeros_like(x)
-                requests = [comm.Irecv(arriving, source=rank ^ distance), comm.Isend(total.copy(), dest=rank ^ distance)]
-                total += arriving
-                mpi.waitall(requests)
-                distance *= 2
-            return total
+        other = np.zeros_like(x)
+        requests = [comm.Irecv(other, source=partner), comm.Isend(total.copy(), dest=partner)]
+        total += other
+        for request in requests:
+            request.Wait()
         """,
     ),
-    whole(
-        "adds_into_x",
-        "who writes into one writes into x",
-        """
-        def recursive_doubling(comm, x):
-            other = np.empty_like(x)
-            distance = 1
-            while distance < comm.size:
-                partner = comm.rank ^ distance
-                comm.Sendrecv(x, dest=partner, recvbuf=other, source=partner)
-                x += other
-                distance *= 2
-            return x.copy()
-        """,
-    ),
+    edit("adds_into_x", "who writes into one writes into x", "x.copy()", "x"),
     edit(
         "blocking_sends",
         "Send may wait until its message is received",
-        """
-        partner = comm.rank ^ distance
-        comm.Sendrecv(total, dest=partner, recvbuf=other, source=partner)
-        """,
-        """
-        comm.Send(total, dest=comm.rank ^ distance)
-        comm.Recv(other, source=comm.rank ^ distance)
-        """,
-        of="only_powers_of_two",
+        *(EXCHANGE, "comm.Send(total, dest=partner)\ncomm.Recv(other, source=partner)"),
     ),
-    whole(
+    edit(
         "dissemination",
         "replicas that differ by a bit drift apart",
+        *("partner, recvbuf", "(rank + 2**k) % core, recvbuf", "=partner)", "=(rank - 2**k) % core)"),
+    ),
+    edit("distances_1_2_3", "Whose partner in one round has already had some", "2**k", "k"),
+    edit("folds_powers_of_two", "there is nothing to fold", ROUNDS, f"max(0, {ROUNDED_UP} - 1)"),
+    edit(
+        "forgets_to_send_back",
+        "Nobody has told rank 2 the result",
+        *("comm.Recv(total, source=rank - core)", "", "comm.Send(total, dest=rank + core)", "pass"),
+    ),
+    edit(
+        "guests_all_go_to_rank_0",
+        "have all the ranks that do not fit a partner of their own",
+        *("dest=rank - core", "dest=0", "source=rank - core", "source=0"),
         """
-        def recursive_doubling(comm, x):
-            P, rank = comm.size, comm.rank
-            total, other = x.copy(), np.empty_like(x)
-            distance = 1
-            while distance < P:
-                comm.Sendrecv(total, dest=(rank + distance) % P, recvbuf=other, source=(rank - distance) % P)
-                total += other
-                distance *= 2
-            return total
+        if rank + core < P:
+            comm.Recv(other, source=rank + core)
+            total += other
+        """,
+        """
+        for guest in range(core, P) if rank == 0 else ():
+            comm.Recv(other, source=guest)
+            total += other
+        """,
+        """
+        if rank + core < P:
+            comm.Send(total, dest=rank + core)
+        """,
+        """
+        for guest in range(core, P) if rank == 0 else ():
+            comm.Send(total, dest=guest)
+        """,
+    ),
+    edit("only_powers_of_two", "is no rank for some", ROUNDS, ROUNDED_UP),
+    edit(
+        "padded",
+        "What else is in it?",
+        EXCHANGE + ADD,
+        """
+        both = np.empty(2 * x.size)
+        comm.Sendrecv(np.append(total, total), partner, recvbuf=both, source=partner)
+        total += both[: x.size]
         """,
     ),
     edit(
-        "distances_1_2_3",
-        "Whose partner in one round has already had some",
-        """
-        distance = 1
-        while distance < comm.size:
-            partner = comm.rank ^ distance
-        """,
-        """
-        for k in range((comm.size - 1).bit_length()):
-            partner = comm.rank ^ k
-        """,
-        "distance *= 2",
-        "",
-        of="only_powers_of_two",
+        "replaces_instead_of_adding",
+        "what arrives must meet what you have",
+        EXCHANGE + ADD,
+        f"{EXCHANGE}total[:] = other",
     ),
+    edit("same_buffer", "One array for both directions", "recvbuf=other", "recvbuf=total"),
+    edit("sends_x", "whose parts are in what you send", "(total, partner", "(x, partner"),
+    edit(
+        "skips_missing_partners",
+        "hand in their part before the rounds",
+        *(ROUNDS, ROUNDED_UP, EXCHANGE + ADD, f"if partner < P:\n    {EXCHANGE}    {ADD}"),
+    ),
+    edit("xor_for_power", "the power is 2**k", "2**k", "(2 ^ k)"),
     whole(
         "everybody_to_everybody",
         "Every rank sends to every other, P - 1 messages",
@@ -146,50 +95,6 @@ WRONG = [
             for step in range(1, P):
                 comm.Sendrecv(x, dest=(rank + step) % P, recvbuf=other, source=(rank - step) % P)
                 total += other
-            return total
-        """,
-    ),
-    edit(
-        "forgets_to_send_back",
-        "Nobody has told rank 2 the result",
-        "max(0, (P - 1)",
-        "(P",
-        """
-        comm.Send(total, dest=rank - core)
-        comm.Recv(total, source=rank - core)
-        """,
-        "comm.Send(x, dest=rank - core)",
-        """
-        if rank + core < P:
-            comm.Send(total, dest=rank + core)
-        """,
-        "",
-        of="folds_powers_of_two",
-    ),
-    whole(
-        "guests_all_go_to_rank_0",
-        "have all the ranks that do not fit a partner of their own",
-        """
-        def recursive_doubling(comm, x):
-            P, rank = comm.size, comm.rank
-            core = 2 ** (P.bit_length() - 1)
-            total, other = x.copy(), np.empty_like(x)
-            if rank >= core:
-                comm.Send(x, dest=0)
-                comm.Recv(total, source=0)
-                return total
-            if rank == 0:
-                for guest in range(core, P):
-                    comm.Recv(other, source=guest)
-                    total += other
-            distance = 1
-            while distance < core:
-                comm.Sendrecv(total, dest=rank ^ distance, recvbuf=other, source=rank ^ distance)
-                total += other
-                distance *= 2
-            if rank == 0:
-                for guest in range(core, P):
-                    comm.Send(total, dest=guest)
             return total
         """,
     ),
@@ -232,18 +137,14 @@ WRONG = [
         def recursive_doubling(comm, x):
             P, rank = comm.size, comm.rank
             total, other = x.copy(), np.empty_like(x)
-            distances = [2**k for k in range((P - 1).bit_length())]
-            lowest = next((d for d in distances if rank & d), P)
-            for d in distances:
-                if d < lowest and rank + d < P:
-                    comm.Recv(other, source=rank + d)
+            lowest = rank & -rank if rank else 2**P
+            for k in range((P - 1).bit_length()):
+                if 2**k < lowest and rank + 2**k < P:
+                    comm.Recv(other, source=rank + 2**k)
                     total += other
             if rank:
                 comm.Send(total, dest=rank - lowest)
-                comm.Recv(total, source=rank - lowest)
-            for d in reversed(distances):
-                if d < lowest and rank + d < P:
-                    comm.Send(total, dest=rank + d)
+            binomial_broadcast(comm, total, 0)
             return total
         """,
     ),
@@ -252,63 +153,12 @@ WRONG = [
         "That is a ring",
         """
         def recursive_doubling(comm, x):
-            P, rank = comm.size, comm.rank
-            total, leaving = x.copy(), x.copy()
-            for _ in range(P - 1):
+            total, leaving = x.copy(), x
+            for _ in range(comm.size - 1):
                 arriving = np.empty_like(x)
-                comm.Sendrecv(leaving, dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
+                comm.Sendrecv(leaving, (comm.rank + 1) % comm.size, recvbuf=arriving, source=(comm.rank - 1) % comm.size)
                 total += arriving
                 leaving = arriving
-            return total
-        """,
-    ),
-    edit(
-        "same_buffer",
-        "One array for both directions",
-        "comm.Sendrecv(total.copy(), dest=partner, recvbuf=total, source=partner)",
-        """
-        comm.Sendrecv(total, dest=partner, recvbuf=total, source=partner)
-        total += x
-        """,
-        of="replaces_instead_of_adding",
-    ),
-    whole(
-        "sends_x",
-        "whose parts are in what you send",
-        """
-        def recursive_doubling(comm, x):
-            total, other = x.copy(), np.empty_like(x)
-            for k in range(comm.size.bit_length() - 1):
-                partner = comm.rank ^ 2**k
-                comm.Sendrecv(x, dest=partner, recvbuf=other, source=partner)
-                total += other
-            return total
-        """,
-    ),
-    edit(
-        "skips_missing_partners",
-        "hand in their part before the rounds",
-        """
-        comm.Sendrecv(total, dest=partner, recvbuf=other, source=partner)
-        total += other
-        """,
-        """
-        if partner < comm.size:
-            comm.Sendrecv(total, dest=partner, recvbuf=other, source=partner)
-            total += other
-        """,
-        of="only_powers_of_two",
-    ),
-    whole(
-        "xor_for_power",
-        "the power is 2**k",
-        """
-        def recursive_doubling(comm, x):
-            total, other = x.copy(), np.empty_like(x)
-            for k in range(comm.size.bit_length() - 1):
-                partner = comm.rank ^ (2 ^ k)
-                comm.Sendrecv(total, dest=partner, recvbuf=other, source=partner)
-                total += other
             return total
         """,
     ),

@@ -2,112 +2,60 @@
 
 from exercises.grading.wrong import edit, shipped, whole
 
+EXCHANGE = "comm.Sendrecv(leaving, dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)"
+LEAVING, ARRIVING = "[rank - step]", "[rank - step - 1]"
+
 WRONG = [
     shipped("A blank is not filled in yet"),
-    whole(
-        "partners_do_not_fit",
-        "so no order can be wrong",
-        """
-        def ring_allgather(comm, block, lengths):
-            P, rank = comm.size, comm.rank
-            blocks = [np.empty(length) for length in lengths]
-            blocks[rank][:] = block
-            for step in range(P - 1):
-                leaving = blocks[(rank - step) % P]
-                arriving = blocks[(rank - 1 - step) % P]
-                comm.Sendrecv(leaving, dest=(rank + 1) % P, recvbuf=arriving, source=(rank + 1) % P)
-            return np.concatenate(blocks)
-        """,
-    ),
+    edit("always_sends_its_own", "Your left neighbour has sent you the same block again", LEAVING, "[rank]"),
     edit(
-        "always_sends_its_own",
-        "Your left neighbour has sent you the same block again",
-        """
-        leaving = blocks[rank - step]
-        arriving = blocks[rank - step - 1]
-        """,
-        """
-        leaving = blocks[rank]
-        arriving = blocks[(rank - 1 - step) % P]
-        """,
+        "as_a_row",
+        "returned an array of shape (1, 80)",
+        "return np.concatenate(blocks)",
+        "return np.concatenate(blocks)[np.newaxis]",
     ),
-    edit(
-        "buffer_of_its_own_length",
-        "A buffer must be as long as the block that comes",
-        """
-        blocks = [np.empty(length) for length in lengths]
-        blocks[rank][:] = block
-        """,
-        "blocks = [block.copy() for length in lengths]",
-        "source=(rank + 1) %",
-        "source=(rank - 1) %",
-        of="partners_do_not_fit",
-    ),
+    edit("buffer_of_its_own_length", "A buffer must be as long as the block that comes", "(length)", "(block.size)"),
     edit(
         "counts_up",
         "What is received into blocks[q] must be the block of rank q",
         "empty",
         "zeros",
-        """
-        leaving = blocks[rank - step]
-        arriving = blocks[rank - step - 1]
-        """,
-        """
-        leaving = blocks[(rank + step) % P]
-        arriving = blocks[(rank + step + 1) % P]
-        """,
-    ),
-    whole(
-        "dest_and_source_exchanged",
-        "Your ring turns the other way round",
-        """
-        def ring_allgather(comm, block, lengths):
-            P, rank = comm.size, comm.rank
-            blocks = [np.empty(length) for length in lengths]
-            blocks[rank][:] = block
-            for step in range(P - 1):
-                leaving = blocks[(rank + step) % P]
-                arriving = blocks[(rank + step + 1) % P]
-                comm.Sendrecv(leaving, dest=(rank - 1) % P, recvbuf=arriving, source=(rank + 1) % P)
-            return np.concatenate(blocks)
-        """,
+        LEAVING,
+        "[(rank + step) % P]",
+        ARRIVING,
+        "[(rank + step + 1) % P]",
     ),
     edit(
-        "forgot_modulo_in_blocks",
-        "An index went past the end",
-        """
-        leaving = blocks[rank - step]
-        arriving = blocks[rank - step - 1]
-        """,
-        """
-        leaving = blocks[rank + step]
-        arriving = blocks[rank + step + 1]
-        """,
+        "dest_and_source_exchanged",
+        "Your ring turns the other way round",
+        "dest=(rank + 1)",
+        "dest=(rank - 1)",
+        "source=(rank - 1)",
+        "source=(rank + 1)",
+        of="counts_up",
+    ),
+    edit(
+        "forgot_modulo_in_blocks", "An index went past the end", LEAVING, "[rank + step]", ARRIVING, "[rank + step + 1]"
     ),
     edit(
         "forgot_the_ring_closes",
         "Which neighbours does the last rank have",
-        "(rank + 1) % P, recvbuf=arriving, source=(rank + 1) % P",
-        "rank + 1, recvbuf=arriving, source=rank - 1",
-        of="partners_do_not_fit",
+        "(rank + 1) % P",
+        "rank + 1",
+        "(rank - 1) % P",
+        "rank - 1",
     ),
-    whole(
-        "gather_to_rank_0",
-        "Everything passes through rank 0",
+    edit(
+        "in_pieces",
+        "in more messages than are needed",
+        EXCHANGE,
         """
-        def ring_allgather(comm, block, lengths):
-            gathered = np.empty(sum(lengths))
-            if comm.rank > 0:
-                comm.Send(block, dest=0)
-                comm.Recv(gathered, source=0)
-                return gathered
-            blocks = [block, *(np.empty(length) for length in lengths[1:])]
-            for source in range(1, comm.size):
-                comm.Recv(blocks[source], source=source)
-            gathered = np.concatenate(blocks)
-            for dest in range(1, comm.size):
-                comm.Send(gathered, dest=dest)
-            return gathered
+        cuts, places = (range(1000, block.size, 1000) for block in (leaving, arriving))
+        sending = [comm.Isend(piece, dest=(rank + 1) % P) for piece in np.split(leaving, cuts)]
+        for piece in np.split(arriving, places):
+            comm.Recv(piece, source=(rank - 1) % P)
+        for request in sending:
+            request.Wait()
         """,
     ),
     edit(
@@ -115,13 +63,81 @@ WRONG = [
         "Your own block was overwritten",
         "empty",
         "zeros",
+        "(leaving",
+        "(arriving",
+        "=arriving",
+        "=leaving",
+    ),
+    edit(
+        "next_to_its_place",
+        "each is put into a place next to its own",
+        "empty",
+        "zeros",
+        "leaving = blocks[rank - step]",
+        "leaving = arriving.copy() if step else block",
+        ARRIVING,
+        "[(rank - step - 2) % P]",
+    ),
+    edit("one_step_too_many", "Which of your steps is not needed", "P - 1)", "P)"),
+    edit(
+        "own_block_every_time",
+        "Does every rank send its own block every time?",
+        "empty",
+        "zeros",
+        LEAVING,
+        "[rank]",
+        ARRIVING,
+        "[rank - 1]",
+    ),
+    edit("partners_do_not_fit", "so no order can be wrong", "source=(rank - 1)", "source=(rank + 1)"),
+    edit(
+        "sends_its_own_along",
+        "and none goes out twice",
+        EXCHANGE,
         """
-        leaving = blocks[rank - step]
-        arriving = blocks[rank - step - 1]
+        both = np.empty(arriving.size + lengths[rank - 1])
+        sent = np.concatenate([leaving, block])
+        comm.Sendrecv(sent, dest=(rank + 1) % P, recvbuf=both, source=(rank - 1) % P)
+        arriving[:] = both[: arriving.size]
         """,
+    ),
+    edit(
+        "skips_empty_blocks",
+        "They are sent too, so that every rank counts",
+        EXCHANGE,
         """
-        leaving = blocks[(rank - 1 - step) % P]
-        arriving = blocks[(rank - step) % P]
+        sending = comm.Isend(leaving, dest=(rank + 1) % P) if leaving.size else None
+        if arriving.size:
+            comm.Recv(arriving, source=(rank - 1) % P)
+        if sending:
+            sending.Wait()
+        """,
+    ),
+    edit(
+        "straight_to_everybody",
+        "Every rank sends straight to every other",
+        "(leaving, dest=(rank + 1)",
+        "(block, dest=(rank + step + 1)",
+        "source=(rank - 1)",
+        "source=(rank - step - 1)",
+    ),
+    whole(
+        "gather_to_rank_0",
+        "Everything passes through rank 0",
+        """
+        def ring_allgather(comm, block, lengths):
+            blocks = [np.empty(length) for length in lengths]
+            if comm.rank > 0:
+                gathered = np.empty(sum(lengths))
+                comm.Send(block, dest=0)
+                comm.Recv(gathered, source=0)
+                return gathered
+            for source in range(1, comm.size):
+                comm.Recv(blocks[source], source=source)
+            gathered = np.concatenate([block, *blocks[1:]])
+            for dest in range(1, comm.size):
+                comm.Send(gathered, dest=dest)
+            return gathered
         """,
     ),
     whole(
@@ -135,98 +151,15 @@ WRONG = [
         """,
     ),
     whole(
-        "next_to_its_place",
-        "each is put into a place next to its own",
-        """
-        def ring_allgather(comm, block, lengths):
-            P, rank = comm.size, comm.rank
-            blocks = [np.zeros(length) for length in lengths]
-            held = blocks[rank][:] = block
-            for step in range(P - 1):
-                arriving = blocks[(rank - 2 - step) % P]
-                comm.Sendrecv(held, dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
-                held = arriving.copy()
-            return np.concatenate(blocks)
-        """,
-    ),
-    whole(
-        "one_step_too_many",
-        "Which of your steps is not needed",
-        """
-        def ring_allgather(comm, block, lengths):
-            P, rank = comm.size, comm.rank
-            blocks = [np.empty(length) for length in lengths]
-            blocks[rank][:] = block
-            for step in range(P):
-                leaving = blocks[(rank - step) % P]
-                arriving = np.empty(lengths[(rank - 1 - step) % P])
-                comm.Sendrecv(leaving, dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
-                blocks[(rank - 1 - step) % P] = arriving
-            return np.concatenate(blocks)
-        """,
-    ),
-    whole(
         "order_of_arrival",
         "All blocks are there, in the order in which they came",
         """
         def ring_allgather(comm, block, lengths):
-            P, rank = comm.size, comm.rank
-            blocks = [block]
+            P, rank, blocks = comm.size, comm.rank, [block]
             for step in range(P - 1):
-                arriving = np.empty(lengths[(rank - 1 - step) % P])
+                arriving = np.empty(lengths[rank - step - 1])
                 comm.Sendrecv(blocks[-1], dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
                 blocks.append(arriving)
-            return np.concatenate(blocks)
-        """,
-    ),
-    edit(
-        "own_block_every_time",
-        "Does every rank send its own block every time?",
-        "empty",
-        "zeros",
-        """
-        for step in range(P - 1):
-            leaving = blocks[rank - step]
-            arriving = blocks[rank - step - 1]
-        """,
-        """
-        for _ in range(P - 1):
-            leaving = blocks[rank]
-            arriving = blocks[rank - 1]
-        """,
-    ),
-    edit(
-        "skips_empty_blocks",
-        "They are sent too, so that every rank counts",
-        "def ring_allgather(comm, block, lengths):",
-        """
-        from reference import mpi
-
-
-        def ring_allgather(comm, block, lengths):
-        """,
-        "comm.Sendrecv(leaving, dest=(rank + 1) % P, recvbuf=arriving, source=(rank + 1) % P)",
-        """
-        requests = []
-        if arriving.size:
-            requests.append(comm.Irecv(arriving, source=(rank - 1) % P))
-        if leaving.size:
-            requests.append(comm.Isend(leaving, dest=(rank + 1) % P))
-        mpi.waitall(requests)
-        """,
-        of="partners_do_not_fit",
-    ),
-    whole(
-        "straight_to_everybody",
-        "Every rank sends straight to every other",
-        """
-        def ring_allgather(comm, block, lengths):
-            P, rank = comm.size, comm.rank
-            blocks = [np.empty(length) for length in lengths]
-            blocks[rank][:] = block
-            for step in range(1, P):
-                source = (rank - step) % P
-                comm.Sendrecv(block, dest=(rank + step) % P, recvbuf=blocks[source], source=source)
             return np.concatenate(blocks)
         """,
     ),

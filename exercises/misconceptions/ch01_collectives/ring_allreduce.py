@@ -2,100 +2,132 @@
 
 from exercises.grading.wrong import edit, whole
 
+LENGTHS = "[block.size for block in np.array_split(x, comm.size)]"
+LEAVING, HERE = "(rank - step) % P", "(rank - step - 1) % P"
+ARRIVED = "here[:] = here + arriving if step < P - 1 else arriving"
+EXCHANGE = "comm.Sendrecv(leaving, dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)"
+
 WRONG = [
-    whole(
+    edit("equal_lengths", "Blocks can differ in length", LENGTHS, "[x.size // comm.size] * comm.size"),
+    edit(
         "lengths_from_the_others",
         "Is that for the lengths of the blocks?",
-        """
-        def ring_reduce_scatter(comm, x):
-            P, rank = comm.size, comm.rank
-            blocks = np.array_split(x.copy(), P)
-            for step in range(P - 1):
-                growing = blocks[(rank - 2 - step) % P]
-                arriving = np.empty_like(growing)
-                comm.Sendrecv(blocks[(rank - 1 - step) % P], (rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
-                growing += arriving
-            return blocks[rank].copy()
-
-
-        def ring_allgather(comm, block, lengths):
-            P, rank = comm.size, comm.rank
-            blocks = [np.empty(length) for length in lengths]
-            blocks[rank][:] = block
-            for step in range(P - 1):
-                comm.Sendrecv(blocks[rank - step], (rank + 1) % P, recvbuf=blocks[rank - step - 1], source=(rank - 1) % P)
-            return np.concatenate(blocks)
-
-
-        def ring_allreduce(comm, x):
-            mine = ring_reduce_scatter(comm, x)
-            return ring_allgather(comm, mine, comm.allgather(mine.size))
-        """,
-    ),
-    whole(
-        "mixed_blocks",
-        "Blocks got mixed",
-        """
-        def ring_allreduce(comm, x):
-            P, rank = comm.size, comm.rank
-            total = x.copy()
-            blocks = np.array_split(total, P)
-            for step in range(P - 1):
-                growing = blocks[(rank - 2 - step) % P]
-                arriving = np.empty_like(growing)
-                comm.Sendrecv(blocks[(rank - step) % P], dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
-                growing += arriving
-            for step in range(P - 1):
-                comm.Sendrecv(
-                    blocks[(rank - step) % P],
-                    dest=(rank + 1) % P,
-                    recvbuf=blocks[(rank - 1 - step) % P],
-                    source=(rank - 1) % P,
-                )
-            return total
-        """,
-    ),
-    whole(
-        "returns_its_block",
-        "the second half of the work is to show it",
-        """
-        def ring_allreduce(comm, x):
-            P, rank = comm.size, comm.rank
-            blocks = np.array_split(x.copy(), P)
-            for step in range(P - 1):
-                growing = blocks[(rank - 2 - step) % P]
-                arriving = np.empty_like(growing)
-                comm.Sendrecv(blocks[(rank - 1 - step) % P], dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
-                growing += arriving
-            return blocks[rank]
-        """,
-    ),
-    whole(
-        "adds_in_both_halves",
-        "In the second half the blocks that arrive are complete sums",
-        """
-        def ring_allreduce(comm, x):
-            P, rank = comm.size, comm.rank
-            total = x.copy()
-            blocks = np.array_split(total, P)
-            for step in range(2 * (P - 1)):
-                growing = blocks[(rank - 1 - step) % P]
-                arriving = np.empty_like(growing)
-                comm.Sendrecv(blocks[(rank - step) % P], dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
-                growing += arriving
-            return total
-        """,
+        LENGTHS,
+        "comm.allgather(ring_reduce_scatter(comm, x).size)",
     ),
     edit(
-        "adds_into_x",
-        "who writes into one writes into x",
+        "returns_its_block",
+        "the second half of the work is to show it",
+        "ring_allgather(comm, ring_reduce_scatter(comm, x), lengths)",
+        "ring_reduce_scatter(comm, x)",
+    ),
+    edit(
+        "adds_in_both_halves",
+        "In the second half the blocks that arrive are complete sums",
+        " if step < P - 1 else arriving",
+        "",
+        of="again",
+    ),
+    edit("adds_into_x", "who writes into one writes into x", "x.copy()", "x", of="again"),
+    edit(
+        "drops_the_remainder",
+        "Are your blocks those of np.array_split",
+        "np.array_split(total, P)",
+        "np.split(total[: x.size // P * P], P)",
+        of="again",
+    ),
+    edit(
+        "in_pieces",
+        "in more messages than are needed",
+        EXCHANGE,
         """
-        total = x.copy()
-        blocks = np.array_split(total, P)
+        for begin in range(0, max(leaving.size, here.size, 1), 1000):
+            end = begin + 1000
+            comm.Sendrecv(leaving[begin:end], (rank + 1) % P, recvbuf=arriving[begin:end], source=(rank - 1) % P)
         """,
-        "blocks = np.array_split(x, P)",
+        of="again",
+    ),
+    edit("mean", "not the mean", "return total", "return total / P", of="again"),
+    edit("mixed_blocks", "Blocks got mixed", "- 1) % P]", "- 2) % P]", of="again"),
+    edit("one_step_short", "one step less than 2 (P - 1)", "2 * (P - 1)", "2 * (P - 1) - 1", of="again"),
+    edit("one_step_too_many", "one step more than 2 (P - 1)", "2 * (P - 1)", "2 * (P - 1) + 1", of="again"),
+    edit("only_the_first_half", "That is one half", "2 * (P - 1)", "P - 1", of="again"),
+    edit(
+        "padded_blocks",
+        "You sent blocks of one size",
+        "np.empty_like(here)",
+        "np.empty(-(-x.size // P))",
+        "(leaving,",
+        "(np.append(leaving, np.zeros(arriving.size - leaving.size)),",
+        ARRIVED,
+        f"arriving = arriving[: here.size]\n{ARRIVED}",
+        of="again",
+    ),
+    edit(
+        "send_then_receive",
+        "Does a rank wait for one message before it begins with the next",
+        EXCHANGE,
+        """
+        if rank == 0:
+            comm.Recv(arriving, source=P - 1)
+            comm.Send(leaving, dest=1)
+        else:
+            comm.Send(leaving, dest=(rank + 1) % P)
+            comm.Recv(arriving, source=rank - 1)
+        """,
+        of="again",
+    ),
+    edit(
+        "shows_unfinished_blocks",
+        "from a rank on which it was not complete",
+        LEAVING,
+        "(rank - step % (P - 1)) % P",
+        HERE,
+        "(rank - step % (P - 1) - 1) % P",
+        of="again",
+    ),
+    edit(
+        "skips_empty_blocks",
+        "Some blocks are empty here",
+        EXCHANGE,
+        """
+        sending = comm.Isend(leaving, dest=(rank + 1) % P) if leaving.size else None
+        if arriving.size:
+            comm.Recv(arriving, source=(rank - 1) % P)
+        if sending:
+            sending.Wait()
+        """,
+        of="again",
+    ),
+    edit(
+        "subtracts_its_own_and_adds_it",
+        "replicas that differ by a bit drift apart",
         "return total",
-        "return x.copy()",
+        "return total - x + x",
+        of="again",
+    ),
+    edit(
+        "turns_left",
+        "Your ring turns the other way round",
+        LEAVING,
+        "(rank + step) % P",
+        HERE,
+        "(rank + step + 1) % P",
+        "dest=(rank + 1)",
+        "dest=(rank - 1)",
+        "source=(rank - 1)",
+        "source=(rank + 1)",
+        of="again",
+    ),
+    edit(
+        "whole_array_every_step",
+        "You sent the whole array in every step",
+        "(here)",
+        "(x)",
+        "(leaving,",
+        "(total,",
+        ARRIVED,
+        f"arriving = np.array_split(arriving, P)[{HERE}]\n{ARRIVED}",
         of="again",
     ),
     whole(
@@ -117,31 +149,6 @@ WRONG = [
                     comm.Send(total, dest=rank + 1)
             return total
         """,
-    ),
-    whole(
-        "drops_the_remainder",
-        "Are your blocks those of np.array_split",
-        """
-        def ring_allreduce(comm, x):
-            P, rank = comm.size, comm.rank
-            total, size = x.copy(), x.size // comm.size
-            for step in range(2 * (P - 1)):
-                leaving, here = (rank - step) % P, (rank - step - 1) % P
-                arriving = np.empty(size)
-                comm.Sendrecv(
-                    total[leaving * size : (leaving + 1) * size], (rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P
-                )
-                block = total[here * size : (here + 1) * size]
-                block[:] = block + arriving if step < P - 1 else arriving
-            return total
-        """,
-    ),
-    edit(
-        "equal_lengths",
-        "Blocks can differ in length",
-        "comm.allgather(mine.size)",
-        "[x.size // comm.size] * comm.size",
-        of="lengths_from_the_others",
     ),
     whole(
         "gather_to_rank_0",
@@ -171,92 +178,15 @@ WRONG = [
             return total
         """,
     ),
-    edit("mean", "not the mean", "return total", "return total / P", of="again"),
-    edit(
-        "one_step_short",
-        "one step less than 2 (P - 1)",
-        """
-        for step in range(2 * (P - 1)):
-            leaving, here = blocks[(rank - step) % P], blocks[(rank - step - 1) % P]
-        """,
-        """
-        for step in range(2 * (P - 1) - 1):
-            here = blocks[(rank - step - 1) % P]
-        """,
-        "(leaving, dest=(",
-        "(blocks[(rank - step) % P], (",
-        of="again",
-    ),
-    edit(
-        "one_step_too_many",
-        "one step more than 2 (P - 1)",
-        """
-        for step in range(2 * (P - 1)):
-            leaving, here = blocks[(rank - step) % P], blocks[(rank - step - 1) % P]
-        """,
-        """
-        for step in range(2 * P - 1):
-            here = blocks[(rank - step - 1) % P]
-        """,
-        "(leaving, dest=(",
-        "(blocks[(rank - step) % P], (",
-        of="again",
-    ),
-    edit(
-        "only_the_first_half",
-        "That is one half",
-        "blocks = np.array_split(x.copy(), P)",
-        """
-        total = x.copy()
-        blocks = np.array_split(total, P)
-        """,
-        "blocks[rank]",
-        "total",
-        of="returns_its_block",
-    ),
-    edit(
-        "send_then_receive",
-        "Does a rank wait for one message before it begins with the next",
-        "P],",
-        "P].copy(),",
-        "comm.Sendrecv(leaving, dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)",
-        """
-        if rank == 0:
-            comm.Recv(arriving, source=P - 1)
-            comm.Send(leaving, dest=1)
-        else:
-            comm.Send(leaving, dest=(rank + 1) % P)
-            comm.Recv(arriving, source=rank - 1)
-        """,
-        of="again",
-    ),
-    edit("shows_unfinished_blocks", "from a rank on which it was not complete", "- 2 -", "- 1 -", of="mixed_blocks"),
-    whole(
-        "whole_array_every_step",
-        "You sent the whole array in every step",
-        """
-        def ring_allreduce(comm, x):
-            P, rank = comm.size, comm.rank
-            total = x.copy()
-            blocks = np.array_split(np.arange(x.size), P)
-            for step in range(2 * (P - 1)):
-                arriving = np.empty_like(x)
-                comm.Sendrecv(total, dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
-                here = blocks[(rank - step - 1) % P]
-                total[here] = total[here] + arriving[here] if step < P - 1 else arriving[here]
-            return total
-        """,
-    ),
     whole(
         "whole_arrays_round_the_ring",
         "Then all ranks add the same numbers",
         """
         def ring_allreduce(comm, x):
-            P, rank = comm.size, comm.rank
-            total, leaving = x.copy(), x.copy()
-            for _ in range(P - 1):
+            total, leaving = x.copy(), x
+            for _ in range(comm.size - 1):
                 arriving = np.empty_like(x)
-                comm.Sendrecv(leaving, dest=(rank + 1) % P, recvbuf=arriving, source=(rank - 1) % P)
+                comm.Sendrecv(leaving, (comm.rank + 1) % comm.size, recvbuf=arriving, source=(comm.rank - 1) % comm.size)
                 total += arriving
                 leaving = arriving
             return total

@@ -2,30 +2,60 @@
 
 from exercises.grading.wrong import edit, shipped, whole
 
+NEW, SUM = "np.empty_like(x)", "row.Allreduce(x, total)"
+
 WRONG = [
     shipped("which of its ranks never come to that line"),
-    whole(
-        "object_call",
-        "pickles the array",
+    edit("adds_into_x", "who writes into one writes into x", NEW, "x", SUM, "row.Allreduce(x.copy(), total)"),
+    edit("as_a_row", "it should have shape (24,)", NEW, "np.empty((1, x.size))"),
+    edit("broadcast", "nothing of the others in its row was added", NEW, "x.copy()", SUM, "row.Bcast(total)"),
+    edit("colour_and_key_exchanged", "a colour of its own", "rank // width, comm.rank)", "rank, comm.rank // width)"),
+    edit("columns", "Which colour do the ranks of one row share", "rank // width", "rank % width"),
+    edit("everybody_takes_part", "on which one is yours made", "row.Allreduce", "comm.Allreduce"),
+    edit("float32", "Somewhere the numbers went through float32", "(x, ", "(x.astype(np.float32).astype(float), "),
+    edit(
+        "gathered_at_the_first",
+        "Did the result of the row come to all ranks",
+        SUM,
         """
-        def sum_of_my_row(comm, x, width):
-            row = comm.Split(comm.rank // width, comm.rank)
-            return row.allreduce(x)
+        table = np.empty((row.size, x.size))
+        row.Gather(x, table)
+        total[:] = x if row.rank else table.sum(axis=0)
         """,
     ),
-    whole(
-        "adds_into_x",
-        "who writes into one writes into x",
+    edit("mean", "not the mean", "return total", "return total / row.size"),
+    edit(
+        "messages_without_a_group",
+        "Messages between two ranks can do it, one by one",
+        SUM,
         """
-        from reference import mpi
-
-
-        def sum_of_my_row(comm, x, width):
-            row = comm.Split(comm.rank // width, comm.rank)
-            row.Allreduce(mpi.IN_PLACE, x)
-            return x.copy()
+        total[:], other = x, np.empty_like(x)
+        for step in range(1, row.size):
+            row.Sendrecv(x, (row.rank + step) % row.size, recvbuf=other, source=(row.rank - step) % row.size)
+            total += other
         """,
     ),
+    edit("object_call", "pickles the array", SUM, "total = row.allreduce(x)"),
+    edit("only_the_first_rank_knows", "Reduce gives the sum to one rank alone", NEW, "x.copy()", "Allreduce", "Reduce"),
+    edit(
+        "padded",
+        "No element need be sent that is not one of x",
+        SUM,
+        """
+        both = np.empty(2 * x.size)
+        row.Allreduce(np.append(x, x), both)
+        total[:] = both[: x.size]
+        """,
+    ),
+    edit("returns_x_if_alone", "Return memory of its own", "return total", "return total if row.size > 1 else x"),
+    edit(
+        "root_of_the_world",
+        "In a group, ranks count from 0 again",
+        "Reduce(x, total)",
+        "Reduce(x, total, root=comm.rank // width * width)",
+        of="again",
+    ),
+    edit("width_rows", "Which ranks got the same colour as rank", "width,", "max(1, comm.size // width),"),
     whole(
         "all_rows_at_once",
         "Rows should not know of each other",
@@ -37,67 +67,6 @@ WRONG = [
             comm.Allreduce(mine, total)
             return total[comm.rank // width].copy()
         """,
-    ),
-    edit(
-        "broadcast",
-        "nothing of the others in its row was added",
-        """
-        total = np.empty_like(x)
-        row.Allreduce(x, total)
-        """,
-        """
-        total = x.copy()
-        row.Bcast(total, root=0)
-        """,
-    ),
-    edit("colour_and_key_exchanged", "a colour of its own", "rank // width, comm.rank)", "rank, comm.rank // width)"),
-    edit("columns", "Which colour do the ranks of one row share", "rank // width", "rank % width"),
-    whole(
-        "everybody_takes_part",
-        "on which one is yours made",
-        """
-        def sum_of_my_row(comm, x, width):
-            total = np.empty_like(x)
-            comm.Allreduce(x, total)
-            return total
-        """,
-    ),
-    whole(
-        "gathered_at_the_first",
-        "Did the result of the row come to all ranks",
-        """
-        def sum_of_my_row(comm, x, width):
-            row = comm.Split(comm.rank // width, comm.rank)
-            table = np.empty((row.size, x.size)) if row.rank == 0 else None
-            row.Gather(x, table, root=0)
-            return table.sum(axis=0) if row.rank == 0 else x.copy()
-        """,
-    ),
-    edit("mean", "not the mean", "return total", "return total / row.size"),
-    whole(
-        "messages_without_a_group",
-        "Messages between two ranks can do it, one by one",
-        """
-        def sum_of_my_row(comm, x, width):
-            first = comm.rank // width * width
-            total, other = x.copy(), np.empty_like(x)
-            for rank in range(first, min(first + width, comm.size)):
-                if rank != comm.rank:
-                    comm.Sendrecv(x, dest=rank, recvbuf=other, source=rank)
-                    total += other
-            return total
-        """,
-    ),
-    edit(
-        "only_the_first_rank_knows",
-        "Reduce gives the sum to one rank alone",
-        "return row.allreduce(x)",
-        """
-        total = x.copy()
-        row.Reduce(x, total if row.rank == 0 else None, root=0)
-        return total
-        """,
-        of="object_call",
     ),
     whole(
         "only_the_first_row_splits",
@@ -111,28 +80,4 @@ WRONG = [
             return total
         """,
     ),
-    edit(
-        "returns_x_if_alone",
-        "Return memory of its own",
-        "row = comm.Split(comm.rank // width, comm.rank)",
-        """
-        row = comm.Split(comm.rank // width, comm.rank)
-        if row.size == 1:
-            return x
-        """,
-    ),
-    whole(
-        "root_of_the_world",
-        "In a group, ranks count from 0 again",
-        """
-        def sum_of_my_row(comm, x, width):
-            row = comm.Split(comm.rank // width, comm.rank)
-            root = comm.rank // width * width
-            total = np.empty_like(x)
-            row.Reduce(x, total, root=root)
-            row.Bcast(total, root=root)
-            return total
-        """,
-    ),
-    edit("width_rows", "Which ranks got the same colour as rank", "width,", "max(1, comm.size // width),"),
 ]
