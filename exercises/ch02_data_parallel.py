@@ -205,10 +205,10 @@ def batch_statistics(comm, x):
     returns  two new float64 arrays of k elements. The variance is the mean of the squared distances from the mean: it
              is divided by the number of samples.
 
-    Call one collective, once, with capital letters; send no messages of your own. Of each rank the others may learn
-    2 k + 2 numbers, however large n is. (An Allreduce in which each rank fills a row of its own and leaves the others 0
-    shows a row of each rank to everybody. So does comm.Allgather(row, table), with an array `table` of P rows, in half
-    of the bytes.)
+    Call one collective, once, with capital letters; send no messages of your own. However large n is, no more may be
+    sent than by an Allreduce of P rows of 2 k + 2 numbers. (An Allreduce in which each rank fills a row of its own and
+    leaves the others 0 shows all rows to everybody. So does comm.Allgather(row, table), with a `table` of P rows, in
+    half of the bytes.)
 
     Features may be large numbers with a small spread, such as 1e6 plus or minus 1, and on each rank other numbers. The
     mean of the squares minus the square of the mean then has few right digits, or none.

@@ -32,8 +32,7 @@ def weighted_sums(
     slips: Sequence[Slip],
     otherwise: str,
     nothing: str,
-    divided_by_0: str = "Either something was divided by 0, or an array was read into which nothing had been written "
-    "(np.empty).",
+    divided_by_0: str = "Was something divided by 0, or read from np.empty before anything had been written there?",
 ) -> Check:
     """Results are weighted sums. From a wrong one its weights are found, as sums.py does, and compared with slips.
 
@@ -74,6 +73,74 @@ def weighted_sums(
         return Finding(seen, next(hints, otherwise))
 
     return check
+
+
+def held(case: Case) -> list[tuple[Sequence, Sequence]]:
+    """For each rank its gradients and their numbers of samples, be it one or a list of them."""
+    return [(g, n) if isinstance(g, list) else ([g], [n]) for g, n, *_ in case.arguments]
+
+
+def counts_of(each: Wanted) -> np.ndarray:
+    """Samples of every gradient, those of rank 0 first."""
+    return np.array([count for _, counts in held(each.case) for count in counts])
+
+
+def of_owner(each: Wanted, what: Callable[[Sequence], float]) -> np.ndarray:
+    """For every gradient, something of the list of the samples that its rank has: sum, len, ..."""
+    return np.array([what(counts) for _, counts in held(each.case) for _ in counts])
+
+
+def alone(each: Wanted) -> np.ndarray:
+    """1 for the rank's own gradients, 0 for the others'."""
+    return np.array([float(rank == each.rank) for rank, (_, counts) in enumerate(held(each.case)) for _ in counts])
+
+
+def mean_over_samples(legend: str, slips: Sequence[Slip], otherwise: str, nothing: str) -> Check:
+    """Every rank has the gradient of the mean over all samples, made of the gradients of means that the ranks have."""
+
+    def wanted(case: Case, answer: Answer) -> Iterable[Wanted]:
+        parts = {
+            f"g{rank}" + f"[{k}]" * isinstance(case.arguments[0][0], list): gradient
+            for rank, (gradients, _) in enumerate(held(case))
+            for k, gradient in enumerate(gradients)
+        }
+        for rank, got in enumerate(answer.results):
+            each = Wanted(f"rank {rank}", rank, case, got, parts, np.zeros(0))
+            yield each._replace(weights=counts_of(each) / counts_of(each).sum())
+
+    return weighted_sums(wanted, legend, [*OF_MEANS, *slips], otherwise, nothing, NO_SAMPLES)
+
+
+NO_SAMPLES = (
+    "Something was divided by 0, or read from np.empty. Which rank has no samples, and what does your code divide by "
+    "there?"
+)
+OF_MEANS: list[Slip] = [
+    (
+        lambda each: np.ones(len(counts_of(each))),
+        "All means are added up, and nothing is weighted or divided. A gradient of the mean over 4 samples stands for "
+        "more than one over 2.",
+    ),
+    (
+        lambda each: 1 / np.full(len(counts_of(each)), counts_of(each).sum()),
+        "You divide by the number of all samples, but what was added up are means: each stands for so many samples.",
+    ),
+    (
+        counts_of,
+        "The weights are right and the sum is not divided: that is the gradient of a sum over samples. A mean over how "
+        "many?",
+    ),
+    (
+        lambda each: counts_of(each) / counts_of(each).sum() / each.case.ranks,
+        "Divided twice: by the number of samples and by the number of ranks. Once each sample is weighted by 1 over "
+        "the number of all samples, the ranks do not matter any more.",
+    ),
+    (
+        lambda each: counts_of(each) / max(counts_of(each) @ alone(each), 1),
+        "Each rank divides by the number of its own samples, so the ranks get different results. How many are there on "
+        "all ranks?",
+    ),
+]
 
 
 def _formula(each: Wanted, weights: np.ndarray) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from exercises.grading import Case, Distributed, Exercise, Finding, checks
 
-from .common import Wanted, no_more_than, one_sum, weighted_sums
+from .common import alone, counts_of, mean_over_samples, no_more_than, one_sum
 
 
 def gradients_of_counts(*rows):
@@ -20,18 +20,6 @@ def gradients_of_counts(*rows):
             yield Case(label, tuple(zip(held, counts)))
 
     return cases
-
-
-def over_samples(case, answer):
-    """Each rank has the gradient of the mean over all samples, made of the ranks' gradients g0, g1, ..."""
-    counts = np.array([count for _, count in case.arguments])
-    parts = {f"g{rank}": gradient for rank, (gradient, _) in enumerate(case.arguments)}
-    for rank, got in enumerate(answer.results):
-        yield Wanted(f"rank {rank}", rank, case, got, parts, counts / counts.sum())
-
-
-def counts_of(each):
-    return np.array([count for _, count in each.case.arguments])
 
 
 def not_called(case):
@@ -55,62 +43,31 @@ average_gradients = Distributed(
         one_sum(
             lambda case, made: "One Allreduce is enough: a single number more in the array costs no latency of its own."
         ),
-        weighted_sums(
-            over_samples,
+        mean_over_samples(
             "g0 is the gradient of rank 0",
-            slips=[
-                (
-                    lambda each: np.ones(each.case.ranks),
-                    "That is the sum of the ranks' means: nothing was weighted, and nothing divided.",
-                ),
+            [
                 (
                     lambda each: np.full(each.case.ranks, 1 / each.case.ranks),
                     "That is the mean of the ranks' means. A sample on a rank that has few would count more than one "
                     "on a rank that has many: what must each rank's mean be multiplied by?",
                 ),
                 (
-                    lambda each: 1 / np.full(each.case.ranks, counts_of(each).sum()),
-                    "You divide by the number of all samples, but what was added up are means: each stands for so "
-                    "many samples of its rank.",
-                ),
-                (
-                    counts_of,
-                    "The weights are right and the sum is not divided: that is the gradient of a sum over samples. A "
-                    "mean over how many?",
-                ),
-                (
-                    lambda each: counts_of(each) / counts_of(each).sum() / each.case.ranks,
-                    "Divided twice: by the number of samples and by the number of ranks. Once each sample is weighted "
-                    "by 1 over the number of all samples, the ranks do not matter any more.",
-                ),
-                (
                     lambda each: counts_of(each) / each.case.ranks,
                     "The weights are right; divided is by the number of ranks. Over how many samples is the mean?",
                 ),
-                (
-                    lambda each: counts_of(each) / np.maximum(counts_of(each)[each.rank], 1),
-                    "Each rank divides by its own count, so the ranks get different results. Which entry of `both` "
-                    "holds the count of all?",
-                ),
                 *[
                     (
-                        lambda each, own=own: np.eye(each.case.ranks)[each.rank] * own(each),
+                        lambda each, own=own: alone(each) * own(each),
                         "That is this rank's gradient alone: the others' are not in it, so the replicas would part. "
                         "What comes out of the Allreduce must go into the result.",
                     )
-                    for own in (
-                        lambda each: 1,
-                        lambda each: counts_of(each)[each.rank],
-                        lambda each: counts_of(each)[each.rank] / counts_of(each).sum(),
-                    )
+                    for own in (lambda each: 1, counts_of, lambda each: counts_of(each) / counts_of(each).sum())
                 ],
             ],
             otherwise="Write the gradient of the sum over all samples: by what must each rank's mean be multiplied "
             "before it is added? And by what is that sum to be divided?",
             nothing="No weights give this from the ranks' gradients. Which entries of `both` are the gradient, and "
             "which one is the count?",
-            divided_by_0="Something was divided by 0, or read from np.empty. Which rank has no samples, and what does "
-            "your code divide by there?",
         ),
         no_more_than(
             lambda case: case.arguments[0][0].size + 2 * case.ranks,

@@ -129,12 +129,12 @@ step_time = Exercise(
 )
 
 
-def part(number, name, check):
-    """The check of one of several numbers that are returned together."""
+def part(number, name, slips, otherwise, unit="bytes"):
+    """The check of one of the three numbers that are returned together."""
+    check = checks.Number(PRICE[number], slips, otherwise, unit)
 
     def one(case, answer):
-        only = Answer([answer.results[0][number]], answer.arguments, answer.aliased)
-        finding = check(case, only)
+        finding = check(case, Answer([answer.results[0][number]], answer.arguments, answer.aliased))
         return finding and finding._replace(seen=f"{name}: {finding.seen}")
 
     def mistaken(formula):
@@ -192,123 +192,112 @@ replica_price = Exercise(
         part(
             0,
             "stored",
-            checks.Number(
-                PRICE[0],
-                slips=[
+            slips=[
+                (
+                    bytes_stored(1),
+                    "That is one byte for each parameter, the folklore's 800 GB. A parameter of 16 bits has two, "
+                    "and its weight is not all that training stores.",
+                ),
+                *[
                     (
-                        bytes_stored(1),
-                        "That is one byte for each parameter, the folklore's 800 GB. A parameter of 16 bits has two, "
-                        "and its weight is not all that training stores.",
-                    ),
-                    *[
-                        (
-                            bytes_stored(each),
-                            "That is the weights alone. Which other numbers does training keep for each parameter? The "
-                            "docstring lists them.",
-                        )
-                        for each in (2, 4)
-                    ],
-                    *[
-                        (
-                            lambda n, P, bandwidth, each=each: each * n,
-                            "That is one replica. How many are there? Nothing of it is shared between ranks.",
-                        )
-                        for each in (1, 2, 16)
-                    ],
-                    *[
-                        (
-                            bytes_stored(each),
-                            "Something is missing, or counted short. Two numbers of 16 bits and three of 32 bits for "
-                            "each parameter: how many bytes?",
-                        )
-                        for each in (8, 10, 12, 14)
-                    ],
-                    (
-                        bytes_stored(20),
-                        "20 bytes a parameter: is the gradient kept in 32 bits, or a number of 32 bits too many?",
-                    ),
-                    (bytes_stored(128), "Bytes, please, not bits."),
-                    *[(bytes_stored(16 / unit), "Bytes, please, not GB or TB.") for unit in (1e9, 2**30, 1e12, 2**40)],
-                    (
-                        bytes_sent(2),
-                        "That is what a rank sends. The order is (stored, sent, seconds).",
-                    ),
+                        bytes_stored(each),
+                        "That is the weights alone. Which other numbers does training keep for each parameter? The "
+                        "docstring lists them.",
+                    )
+                    for each in (2, 4)
                 ],
-                otherwise="Add up the bytes that training keeps for one parameter; then how many parameters are there "
-                "on all ranks together?",
-                unit="bytes",
-            ),
+                *[
+                    (
+                        lambda n, P, bandwidth, each=each: each * n,
+                        "That is one replica. How many are there? Nothing of it is shared between ranks.",
+                    )
+                    for each in (1, 2, 16)
+                ],
+                *[
+                    (
+                        bytes_stored(each),
+                        "Something is missing, or counted short. Two numbers of 16 bits and three of 32 bits for "
+                        "each parameter: how many bytes?",
+                    )
+                    for each in (8, 10, 12, 14)
+                ],
+                (
+                    bytes_stored(20),
+                    "20 bytes a parameter: is the gradient kept in 32 bits, or a number of 32 bits too many?",
+                ),
+                (bytes_stored(128), "Bytes, please, not bits."),
+                *[(bytes_stored(16 / unit), "Bytes, please, not GB or TB.") for unit in (1e9, 2**30, 1e12, 2**40)],
+                (
+                    bytes_sent(2),
+                    "That is what a rank sends. The order is (stored, sent, seconds).",
+                ),
+            ],
+            otherwise="Add up the bytes that training keeps for one parameter; then how many parameters are there "
+            "on all ranks together?",
         ),
         part(
             1,
             "sent",
-            checks.Number(
-                PRICE[1],
-                slips=[
-                    (
-                        lambda n, P, bandwidth: 2 * n,
-                        "That is the size of the gradients. What a rank of a ring sends of them is another number: "
-                        "ring_time of chapter 1 has it.",
-                    ),
-                    (
-                        lambda n, P, bandwidth: 4 * n,
-                        "That is all of the gradients, twice. In each half of the ring there is a block that a rank "
-                        "does not send.",
-                    ),
-                    (
-                        bytes_sent(4),
-                        "That is the right part of gradients with 32 bits. These have 16.",
-                    ),
-                    (
-                        bytes_sent(1),
-                        "Half of what is right. Either a gradient has one byte in your formula, or the ring has one "
-                        "half: a reduce-scatter, and the allgather is still to come.",
-                    ),
-                    (
-                        bytes_sent(16),
-                        "Eight times what is right. Is that in bits? Or all that is stored? Only gradients travel: "
-                        "weights and optimizer state follow from them, and each rank computes its own.",
-                    ),
-                    (
-                        lambda n, P, bandwidth: in_a_ring(P) * P * 2 * n,
-                        "That is what all ranks send together. Asked for is one.",
-                    ),
-                ],
-                otherwise="How many bytes are the gradients, and which part of that does a rank of a ring send?",
-                unit="bytes",
-            ),
+            slips=[
+                (
+                    lambda n, P, bandwidth: 2 * n,
+                    "That is the size of the gradients. What a rank of a ring sends of them is another number: "
+                    "ring_time of chapter 1 has it.",
+                ),
+                (
+                    lambda n, P, bandwidth: 4 * n,
+                    "That is all of the gradients, twice. In each half of the ring there is a block that a rank "
+                    "does not send.",
+                ),
+                (
+                    bytes_sent(4),
+                    "That is the right part of gradients with 32 bits. These have 16.",
+                ),
+                (
+                    bytes_sent(1),
+                    "Half of what is right. Either a gradient has one byte in your formula, or the ring has one "
+                    "half: a reduce-scatter, and the allgather is still to come.",
+                ),
+                (
+                    bytes_sent(16),
+                    "Eight times what is right. Is that in bits? Or all that is stored? Only gradients travel: "
+                    "weights and optimizer state follow from them, and each rank computes its own.",
+                ),
+                (
+                    lambda n, P, bandwidth: in_a_ring(P) * P * 2 * n,
+                    "That is what all ranks send together. Asked for is one.",
+                ),
+            ],
+            otherwise="How many bytes are the gradients, and which part of that does a rank of a ring send?",
         ),
         part(
             2,
             "seconds",
-            checks.Number(
-                PRICE[2],
-                slips=[
-                    (
-                        lambda n, P, bandwidth: in_a_ring(P) * 16 * n / bandwidth,
-                        "A factor of 8: bits? The bandwidth is in bytes per second already.",
-                    ),
-                    (
-                        lambda n, P, bandwidth: in_a_ring(P) * n / bandwidth,
-                        "Half of what is right: the bandwidth is for one direction already. That a link receives at "
-                        "the same time makes sending no quicker.",
-                    ),
-                    (
-                        lambda n, P, bandwidth: in_a_ring(P) * 2 * n / (P * bandwidth),
-                        "All links together have P times the bandwidth, and P times as much to send.",
-                    ),
-                    (
-                        lambda n, P, bandwidth: in_a_ring(P) * 2 * n * P / bandwidth,
-                        "The ranks send at the same time, each over a link of its own.",
-                    ),
-                    (
-                        lambda n, P, bandwidth: 2 * n / bandwidth,
-                        "That is the time for the gradients' size. A rank sends more than that: `sent`.",
-                    ),
-                ],
-                otherwise="`sent` is right. How long does one link take for so many bytes?",
-                unit="s",
-            ),
+            slips=[
+                (
+                    lambda n, P, bandwidth: in_a_ring(P) * 16 * n / bandwidth,
+                    "A factor of 8: bits? The bandwidth is in bytes per second already.",
+                ),
+                (
+                    lambda n, P, bandwidth: in_a_ring(P) * n / bandwidth,
+                    "Half of what is right: the bandwidth is for one direction already. That a link receives at "
+                    "the same time makes sending no quicker.",
+                ),
+                (
+                    lambda n, P, bandwidth: in_a_ring(P) * 2 * n / (P * bandwidth),
+                    "All links together have P times the bandwidth, and P times as much to send.",
+                ),
+                (
+                    lambda n, P, bandwidth: in_a_ring(P) * 2 * n * P / bandwidth,
+                    "The ranks send at the same time, each over a link of its own.",
+                ),
+                (
+                    lambda n, P, bandwidth: 2 * n / bandwidth,
+                    "That is the time for the gradients' size. A rank sends more than that: `sent`.",
+                ),
+            ],
+            otherwise="`sent` is right. How long does one link take for so many bytes?",
+            unit="s",
         ),
     ],
     hints=[

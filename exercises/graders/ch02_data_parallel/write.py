@@ -10,7 +10,11 @@ from .common import (
     allreduce_seconds,
     called,
     communicated,
+    counts_of,
+    held,
+    mean_over_samples,
     no_more_than,
+    of_owner,
     one_sum,
     only_collectives,
     two_arrays,
@@ -372,46 +376,9 @@ def micro_batches(*rows):
     return cases
 
 
-def over_micro_batches(case, answer):
-    """Each rank has the gradient of the mean over all samples, made of the micro-batches' gradients."""
-    counts = samples(case)
-    parts = {
-        f"g{rank}[{k}]": gradient
-        for rank, (gradients, _, _) in enumerate(case.arguments)
-        for k, gradient in enumerate(gradients)
-    }
-    for rank, got in enumerate(answer.results):
-        yield Wanted(f"rank {rank}", rank, case, got, parts, counts / counts.sum())
-
-
-def samples(case):
-    """Samples of all micro-batches, those of rank 0 first."""
-    return np.array([count for _, counts, _ in case.arguments for count in counts])
-
-
-def owners(each):
-    """The rank of each micro-batch."""
-    return np.array([rank for rank, (_, counts, _) in enumerate(each.case.arguments) for _ in counts])
-
-
-def samples_of_owner(each):
-    """For each micro-batch, how many samples its rank has in all."""
-    return np.array([sum(counts) for _, counts, _ in each.case.arguments])[owners(each)]
-
-
-def batches_of_owner(each):
-    """For each micro-batch, how many its rank has."""
-    return np.array([len(counts) for _, counts, _ in each.case.arguments])[owners(each)]
-
-
-def alone(each):
-    """1 for the micro-batches of the rank, 0 for the others'."""
-    return (owners(each) == each.rank).astype(float)
-
-
 def last(each):
     """1 for the last micro-batch of each rank."""
-    return np.concatenate([np.eye(len(counts))[-1] for _, counts, _ in each.case.arguments if counts])
+    return np.concatenate([np.eye(len(counts))[-1] for _, counts in held(each.case) if counts])
 
 
 def calls_of_accumulation(case, made):
@@ -440,61 +407,35 @@ accumulate = Distributed(
     checks=[
         checks.arrays(lambda case, rank: (case.arguments[rank][2],), finite=False),
         one_sum(calls_of_accumulation),
-        weighted_sums(
-            over_micro_batches,
+        mean_over_samples(
             "g0[1] is gradients[1] of rank 0",
-            slips=[
+            [
                 (
-                    lambda each: np.ones(len(samples(each.case))),
-                    "All means are added up, and nothing is weighted or divided. A gradient of the mean over 4 samples "
-                    "stands for more than one over 2.",
-                ),
-                (
-                    lambda each: 1 / np.full(len(samples(each.case)), len(samples(each.case))),
+                    lambda each: 1 / np.full(len(counts_of(each)), len(counts_of(each))),
                     "Each micro-batch counts the same: (1 / K) times the sum of the means, as tutorials have it. That "
                     "is right if all have as many samples. They have not, and so each sample of a small one counts "
                     "more.",
                 ),
                 (
-                    lambda each: samples(each.case) / samples_of_owner(each) / each.case.ranks,
+                    lambda each: counts_of(each) / of_owner(each, sum) / each.case.ranks,
                     "On each rank it is right, and then the mean of the ranks' means is taken. The ranks have "
                     "different numbers of samples, too.",
                 ),
                 (
-                    lambda each: 1 / np.full(len(samples(each.case)), samples(each.case).sum()),
-                    "You divide by the number of all samples, but what was added up are means: each stands for so many "
-                    "samples of its micro-batch.",
-                ),
-                (
-                    lambda each: samples_of_owner(each) / batches_of_owner(each) / samples(each.case).sum(),
+                    lambda each: of_owner(each, np.mean) / counts_of(each).sum(),
                     "Between the ranks the weights are right. But on a rank each micro-batch counts the same, whatever "
                     "number of samples it has.",
                 ),
                 (
-                    lambda each: samples(each.case) / len(samples(each.case)),
+                    lambda each: counts_of(each) / len(counts_of(each)),
                     "Each micro-batch is weighted by its samples, as it should be; and then divided is by the number "
                     "of micro-batches. Over how many samples is the mean?",
                 ),
-                (
-                    lambda each: samples(each.case),
-                    "The weights are right; the sum must be divided by the number of all samples.",
-                ),
-                (
-                    lambda each: samples(each.case) / samples(each.case).sum() / each.case.ranks,
-                    "Divided twice: by the number of samples, and by the number of ranks. Once is enough.",
-                ),
-                (
-                    lambda each: samples(each.case) / (samples(each.case) @ alone(each) or 1),
-                    "Each rank divides by the number of its own samples. How many are there on all ranks?",
-                ),
                 *[
-                    (
-                        weights,
-                        "Each rank's last micro-batch alone: the others are overwritten, not added to.",
-                    )
+                    (weights, "Each rank's last micro-batch alone: the others are overwritten, not added to.")
                     for weights in (
-                        lambda each: last(each) * samples(each.case) / (last(each) @ samples(each.case)),
-                        lambda each: last(each) * samples(each.case) / samples(each.case).sum(),
+                        lambda each: last(each) * counts_of(each) / (last(each) @ counts_of(each)),
+                        lambda each: last(each) * counts_of(each) / counts_of(each).sum(),
                     )
                 ],
             ],
@@ -658,8 +599,8 @@ batch_statistics = Distributed(
         no_more_than(
             lambda case: case.ranks * (2 * case.arguments[0][0].shape[1] + 2),
             "a few numbers for each feature and rank",
-            "That is more than 2 k + 2 numbers of each rank: do rows of x travel? A rank can sum up what its rows have "
-            "to say.",
+            "That is more than an Allreduce of 2 k + 2 numbers of each rank: do rows of x travel? A rank can sum up "
+            "what its rows have to say.",
         ),
     ],
     endings={

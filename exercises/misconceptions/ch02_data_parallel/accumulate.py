@@ -6,7 +6,7 @@ WRONG = [
     edit("means_by_samples", "but what was added up are means", "+= count * gradient", "+= gradient"),
     edit("by_micro_batches", "divided is by the number of micro-batches", "[-1] += count", "[-1] += 1"),
     edit("divided_twice", "Divided twice", "/ both[-1]", "/ both[-1] / comm.size"),
-    edit("forgot_to_divide", "the sum must be divided by the number of all samples", "] / both[-1]", "].copy()"),
+    edit("forgot_to_divide", "the sum is not divided", "] / both[-1]", "].copy()"),
     edit("overwrites", "others are overwritten", "[:-1] += count", "[:-1] = count", "[-1] += count", "[-1] = count"),
     edit("never_communicates", "Nothing was sent: each rank has", "comm.Allreduce(mpi.IN_PLACE, both)", ""),
     edit(

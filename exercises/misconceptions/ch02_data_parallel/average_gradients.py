@@ -8,11 +8,16 @@ WRONG = [
     shipped("A blank is not filled in yet"),
     edit("not_weighted", "but what was added up are means", "gradient * count", "gradient"),
     edit("mean_of_means", "That is the mean of the ranks' means", " * count", "", "[-1] = count", "[-1] = 1"),
-    edit("sum_of_means", "That is the sum of the ranks' means", " * count", "", "] / both[-1]", "].copy()"),
+    edit("sum_of_means", "All means are added up", " * count", "", "] / both[-1]", "].copy()"),
     edit("forgot_to_divide", "the sum is not divided", "] / both[-1]", "].copy()"),
     edit("divided_by_ranks", "divided is by the number of ranks", "/ both[-1]", "/ comm.size"),
     edit("divided_twice", "the ranks do not matter any more", "/ both[-1]", "/ both[-1] / comm.size"),
-    edit("divided_by_its_own_count", "Each rank divides by its own count", "/ both[-1]", "/ max(count, 1)"),
+    edit(
+        "divided_by_its_own_count",
+        "Each rank divides by the number of its own samples",
+        "/ both[-1]",
+        "/ max(count, 1)",
+    ),
     edit("divided_before_the_sum", "Which rank has no samples", "gradient * count", "gradient / count * count**2"),
     edit("never_communicates", "That is this rank's gradient alone", "both[:-1] / both[-1]", "gradient.copy()"),
     edit(

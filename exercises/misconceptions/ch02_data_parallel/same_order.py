@@ -50,4 +50,18 @@ WRONG = [
         total[name] = table.sum(axis=0)
         """,
     ),
+    edit(
+        "through_rank_0",
+        "Messages between two ranks can do it",
+        CALL,
+        """
+        if comm.rank > 0:
+            comm.Send(total[name], dest=0)
+        for rank in range(1, comm.size) if comm.rank == 0 else []:
+            other = np.empty(sizes[name])
+            comm.Recv(other, source=rank)
+            total[name] += other
+        comm.Bcast(total[name], root=0)
+        """,
+    ),
 ]
