@@ -130,7 +130,7 @@ def error_feedback(gradients, k):
     """Return (sent, e): what Top-K with error feedback sends in each step, and what has not been sent in the end.
 
     gradients  list of float64 arrays of the same length d, one for each step; at least one. They must not be changed.
-    k          how many numbers are sent in a step, from 1 to d; no two have the same magnitude
+    k          how many numbers are sent in a step, from 1 to d; there are no ties for the last place
     sent       list of float64 arrays of d numbers: what the receiver gets, with zeros for what was not sent
     e          float64 array of d numbers
 
@@ -159,7 +159,7 @@ def top_k_sum(comm, g, e, k):
 
     g       one-dimensional float32 array of the same length d on every rank: this rank's gradient
     e       float32 array of d numbers: this rank's error so far. Neither may be changed.
-    k       from 1 to d: how many numbers each rank sends; no two of a rank's g + e have the same magnitude
+    k       from 1 to d: how many numbers each rank sends; there are no ties for the last place
     total   new float32 array of d numbers: the sum over the ranks of the k numbers of largest magnitude of each rank's
             g + e, each in its place. The same on all ranks, to the last bit.
     error   new float32 array of d numbers: what this rank has not sent of g + e

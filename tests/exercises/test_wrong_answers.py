@@ -106,6 +106,23 @@ ANSWERS = {  # (exercise, what is wrong): (arguments, body, words of the hint)
         """,
         "Only large numbers are wrong",
     ),
+    ("compression_speedup", "parts of a byte are cut off"): (
+        "P, n, wire, bandwidth, compress, decompress",
+        "return 2 * (P - 1) * (n // P) / bandwidth / (compress + (P - 1) * wire / bandwidth + decompress)",
+        "Write down two times",
+    ),
+    ("delay_compensated", "forgets the weights of ten updates ago"): (
+        "w, gradient, reads, rate, strength",
+        """
+        history = [w.copy()]
+        for read in reads:
+            old, now = history[max(read, len(history) - 10)], history[-1]
+            g = gradient(old)
+            history.append(now - rate * (g + strength * g * g * (now - old)))
+        return history[-1]
+        """,
+        "Write down Taylor's series",
+    ),
     ("slow_momentum", "in two halves"): (
         "comm, w, gradient, phases, period, rate, alpha, beta",
         """

@@ -111,7 +111,7 @@ def size_of(case):
 
 
 top_k_sum = Distributed(
-    cases=sparse_gradients((2, 14, 3), (3, 22, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5), (2, 3000, 20)),
+    cases=sparse_gradients((2, 14, 3), (3, 22, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5), (2, 1500, 20)),
     checks=[
         several_arrays(["total", "error"], np.float32),
         only_collectives,
@@ -330,7 +330,7 @@ one_bit_sum = Distributed(
         (4, 40, ""),
         (3, 13, ", rank 2 has zeros"),
         (2, 1, ""),
-        (2, 3001, ""),
+        (2, 1503, ""),
     ),
     checks=[
         checks.arrays(lambda case, rank: (size_of(case),), np.float32),
