@@ -10,12 +10,12 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urldefrag
 
 from reference.pages.explorer import PASS_SECONDS
-from reference.pipeline.analysis.bubbles import NoClosedForm
 from reference.pipeline.analysis.draw import labels
 from reference.pipeline.analysis.formulas import bubble
 from reference.pipeline.analysis.versions import kept_versions
 from reference.pipeline.schedule import KINDS, Schedule, needs
 from reference.pipeline.schedules import SCHEDULES, make
+from reference.pipeline.schedules.record import NoClosedForm
 from reference.pipeline.simulate import Times, activations, simulate
 
 LINK = "explore="  # how a link to a setting begins, after its #

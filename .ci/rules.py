@@ -10,10 +10,11 @@ from pathlib import Path
 
 import complete
 import floors
+import labels
 import sizes
 from chapters import ROOT
 
-RULES = (complete, floors, sizes)
+RULES = (complete, floors, labels, sizes)
 
 
 def faults(root: Path = ROOT) -> list[str]:

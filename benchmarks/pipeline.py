@@ -175,8 +175,8 @@ def report_lines() -> None:
     from reference.pipeline.schedules import SCHEDULES
 
     rows, counted = [], set()
-    for name, entry in SCHEDULES.items():
-        own = called(entry.function)
+    for name, record in SCHEDULES.items():
+        own = called(record.make)
         rows.append([name, sum(lines(each) for each in own), ", ".join(sorted({module(each) for each in own}))])
         counted |= own
     print("\nlines of code of each schedule, without blank lines, comments, docstrings, and schedule.py")

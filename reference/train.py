@@ -46,7 +46,7 @@ from .pipeline.analysis import draw
 from .pipeline.messages import check_tags
 from .pipeline.runtime import trainer
 from .pipeline.schedule import Schedule
-from .pipeline.schedules.catalogue import SCHEDULES, canonical_name, make, stages
+from .pipeline.schedules.catalogue import SCHEDULES, make, stages
 from .pipeline.simulate import Times
 
 Build = Callable[[int], nn.Module]  # seed -> a model
@@ -146,7 +146,7 @@ def chosen(ranks: int, options: argparse.Namespace) -> tuple[Schedule | None, Bu
     """The schedule, None without a pipeline, and what builds the model. Raises BadInput if they cannot be."""
     p, m, v = options.stages, options.micro_batches, options.chunks
     try:
-        name = canonical_name(options.schedule)
+        name = SCHEDULES.canonical_name(options.schedule)
         if name == "1F1B" and v and v > 1:
             name = "interleaved 1F1B"
         if not p:

@@ -13,6 +13,7 @@ leads to the function that makes it. Nothing has to be written again when a tech
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -31,9 +32,13 @@ def cell(value: Any) -> str:
     """A value as it is read in a table."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, tuple | list):
+    if value is None or value in ("", {}, ()):
+        return "–"
+    if isinstance(value, Mapping):
+        value = [f"{key}: `{each}`" for key, each in value.items()]
+    if isinstance(value, list) or type(value) is tuple:  # other tuples have names, and words of their own
         return ", ".join(map(cell, value))
-    return "–" if value is None or value == "" else str(value).replace("|", "\\|").replace("*", "\\*")
+    return str(value).replace("|", "\\|").replace("*", "\\*")
 
 
 def table(records, columns: list[str]) -> list[str]:

@@ -1,17 +1,17 @@
 """Time to accuracy with a slow rank: every method of this package, on one problem and one clock.
 
-Question  One of K workers takes four times as long. How long until the loss is below a target?
-Setting   The same model, data, batches and time per gradient for all. A step of a synchronous method takes the mean of
+Idea      One of K workers takes four times as long. How long until the loss is below a target?
+          The same model, data, batches and time per gradient for all. A step of a synchronous method takes the mean of
           K gradients at `rate`; where each gradient is an update of its own, it is taken at rate / K (damping, which
           divides by 1 + delay itself, excepted).
-Fair      Everybody has K workers, ranks 1 to K; rank 0 serves where there is a server, and is idle where there is
-          none. The last worker is meant to be the slow one: launch(contest, K + 1, ..., faults=[Slow(K, 4.0)]).
-Measured  The loss of the server's weights, of the average after each phase, or of worker 1's own weights (gossip), at
-          each update, on the virtual clock; to look takes no time there.
-Trade     Synchronous methods are as good per sample as one rank, and as slow per second as the slowest. Asynchronous
-          ones waste no second, and pay in gradients that are late. A server is simple and knows all the delays, but
-          its port carries everything; gossip spreads the traffic evenly, but nobody has the model.
-Repeat    On the virtual cluster two contests give the same bits. On real ranks, arrival decides, and every run differs
+          Everybody has K workers, ranks 1 to K; rank 0 serves where there is a server, and is idle where there is none.
+          The last worker is meant to be the slow one: launch(contest, K + 1, ..., faults=[Slow(K, 4.0)]).
+          Measured is the loss of the server's weights, of the average after each phase, or of worker 1's own weights
+          (gossip), at each update, on the virtual clock; to look takes no time there.
+Price     Synchronous methods are as good per sample as one rank, and as slow per second as the slowest. Asynchronous
+          ones waste no second, and pay in gradients that are late. A server is simple and knows all the delays, but its
+          port carries everything; gossip spreads the traffic evenly, but nobody has the model.
+Exact     On the virtual cluster two contests give the same bits. On real ranks, arrival decides, and every run differs
           (the synchronous methods, local SGD and gossip on a graph excepted: only their times do).
 """
 

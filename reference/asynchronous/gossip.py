@@ -1,22 +1,22 @@
 """Gossip: average with a neighbour or two instead of with everybody.
 
-Papers    Boyd, Ghosh, Prabhakar and Shah, "Randomized Gossip Algorithms" (2006). Lian et al., "Can Decentralized
-          Algorithms Outperform Centralized Algorithms? ..." (2017): D-PSGD. Assran, Loizou, Ballas and Rabbat,
-          "Stochastic Gradient Push for Distributed Deep Learning" (2019): the exponential graph.
 Idea      x <- W x, where row i of the mixing matrix W says what rank i makes of its own vector and its neighbours'. If
           rows add up to 1, a consensus stays one; if columns do, too, the mean stays what it was. Repeated, all ranks
           come to the mean.
-Speed     The distance from the mean shrinks by |lambda_2| a step, the second largest eigenvalue of a symmetric W. The
+          The distance from the mean shrinks by |lambda_2| a step, the second largest eigenvalue of a symmetric W. The
           spectral gap 1 - |lambda_2| of a ring falls as 1/P^2; of random pairs it hardly depends on P. A hypercube
           takes each of its log2 P directions in turn, and is at the mean exactly after one turn of all.
-Pairs     Both partners must replace their vectors by the average. If only the one who asked does (`pull`), the columns
+          Both partners must replace their vectors by the average. If only the one who asked does (`pull`), the columns
           do not add up to 1: the ranks agree in the end, on something that is not the mean.
-Agree     Who meets whom is a pure function of (rank, ranks, step, seed): no message is needed to find a partner.
-SGD       D-PSGD: w_i <- (W w)_i - eta g_i(w_i). Nobody holds "the" weights; the ranks' differ by what a step moves
+          Who meets whom is a pure function of (rank, ranks, step, seed): no message is needed to find a partner.
+          D-PSGD: w_i <- (W w)_i - eta g_i(w_i). Nobody holds "the" weights; the ranks' differ by what a step moves
           them, times the inverse of the gap.
 Sends     n bytes to each neighbour, whatever P: no rank carries the others' traffic, and a latency or two is all
           there is. A slow rank holds up its neighbours, they theirs: for pairwise exchanges, all in the end. `pull`
           waits for nobody.
+Source    Boyd, Ghosh, Prabhakar and Shah, "Randomized Gossip Algorithms" (2006). Lian et al., "Can Decentralized
+          Algorithms Outperform Centralized Algorithms? ..." (2017): D-PSGD. Assran, Loizou, Ballas and Rabbat,
+          "Stochastic Gradient Push for Distributed Deep Learning" (2019): the exponential graph.
 """
 
 from __future__ import annotations

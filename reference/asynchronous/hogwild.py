@@ -1,21 +1,22 @@
 """Hogwild!: cores of one machine update one vector in shared memory, without any lock.
 
-Paper     Niu, Recht, Re and Wright, "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic Gradient Descent"
-          (2011).
 Idea      A sparse sample needs k of the d weights and changes k of them. Two samples that are worked on at the same
           time rarely share one, so locks would protect against almost nothing, and cost more than the update.
-Conflict  Two samples with k random columns of d share one with probability p = 1 - (1 - k/d)^k or so, about k^2 / d.
+          It is for many cores of one machine, shared memory, sparse problems: matrix factorisation, linear models on
+          text, word vectors. Not for GPUs, whose gradients are dense and whose memories are apart; those meet in
+          one_sided.py.
+Price     Two samples with k random columns of d share one with probability p = 1 - (1 - k/d)^k or so, about k^2 / d.
           While a rank computes, each other one writes about once; if the times are random (exponential), some write
           meets what the rank has read with probability (P - 1) p / (1 + (P - 1) p).
-Dense     With k = d every pair conflicts. Each gradient is then late by about P - 1 updates, so the learning rate must
+          With k = d every pair conflicts. Each gradient is then late by about P - 1 updates, so the learning rate must
           be smaller (staleness.py); and a rank that writes back whole what it has read (overwrite=True) wipes out what
           the others have added meanwhile: lost updates. Hogwild's `w += change` loses an update only where two ranks
           change one element within nanoseconds, for an addition in memory is a load and a store.
-For       Many cores of one machine, shared memory, sparse problems: matrix factorisation, linear models on text, word
-          vectors. Not for GPUs, whose gradients are dense and whose memories are apart; those meet in one_sided.py.
-Repeat    On the virtual cluster loads and stores happen in the order of the clocks (Sync), so that every run is the
+Exact     On the virtual cluster loads and stores happen in the order of the clocks (Sync), so that every run is the
           same run. On real ranks every run differs.
 Left out  Logistic loss and other losses: least squares shows the same.
+Source    Niu, Recht, Re and Wright, "Hogwild!: A Lock-Free Approach to Parallelizing Stochastic Gradient Descent"
+          (2011).
 """
 
 from __future__ import annotations

@@ -1,32 +1,32 @@
 """Local SGD: H steps on one's own, then an average of the weights.
 
-Papers    Stich, "Local SGD Converges Fast and Communicates Little" (2019). Post-local: Lin, Stich, Patel and Jaggi,
+Idea      Averaging the weights after each step is synchronous SGD. Averaging them after H steps is nearly as good, if
+          the ranks' data are alike, and sends a H-th of the bytes.
+          How often is data: a list of phase lengths. [1] * N is synchronous SGD, periodic(N, H) is [H, H, ...].
+          Post-local SGD begins with `synchronous` steps of ordinary synchronous SGD, while the weights still move far.
+          Averaging speaks of the weights only; what becomes of each rank's momentum must be said. `buffers`:
+            keep      each keeps its own; no bytes. For H = 1 that is synchronous SGD with momentum, since all is linear
+                      (and the ranks count alike)
+            reset     begin each phase at rest; for H = 1 that throws momentum away altogether
+            average   average them, too: twice the bytes
+          An outer optimizer says what is done with the average. With theta the weights before the phase, p = (theta -
+          average) / eta is a gradient in all but name (it points uphill), and it takes a step down:
+            u <- beta u + p;  theta <- theta - alpha eta u          or p + beta u instead of u: Nesterov
+          alpha = 1, beta = 0 is the plain average; this is SlowMo; for a constant eta it is BMUF with block momentum
+          beta and block learning rate alpha, also in its Nesterov form; DiLoCo is the Nesterov form over many steps of
+          an inner Adam. The sign matters: the other one walks uphill, and diverges on x^2 / 2.
+          A rank counts as much as the samples it has seen in the phase (none: not at all).
+Sends     One all-reduce of n bytes and a count a phase: 2 (P - 1) / P n per rank and H steps, not per step.
+Price     Within a phase the ranks drift apart. If their data differ, each drifts to its own minimum, and the average of
+          minima is not the minimum of the average: a larger H converges to another point. With H too long the steady
+          state is noisier, too. "The same rate of convergence" holds for data that are alike, and H that is bounded.
+Left out  Averaging within nodes more often than between them, and Adam's second moment.
+Source    Stich, "Local SGD Converges Fast and Communicates Little" (2019). Post-local: Lin, Stich, Patel and Jaggi,
           "Don't Use Large Mini-Batches, Use Local SGD" (2020). Wang, Tantia, Ballas and Rabbat, "SlowMo: Improving
           Communication-Efficient Distributed SGD with Slow Momentum" (2020). Chen and Huo, "Scalable Training of Deep
           Learning Machines by Incremental Block Training ..." (2016): BMUF. Douillard et al., "DiLoCo: Distributed
           Low-Communication Training of Language Models" (2023). Wang and Joshi, "Adaptive Communication Strategies to
           Achieve the Best Error-Runtime Trade-off in Local-Update SGD" (2019): adaptive periods.
-Idea      Averaging the weights after each step is synchronous SGD. Averaging them after H steps is nearly as good, if
-          the ranks' data are alike, and sends a H-th of the bytes.
-Phases    How often is data: a list of phase lengths. [1] * N is synchronous SGD, periodic(N, H) is [H, H, ...].
-Post      Post-local SGD begins with `synchronous` steps of ordinary synchronous SGD, while the weights still move far.
-Limits    Within a phase the ranks drift apart. If their data differ, each drifts to its own minimum, and the average of
-          minima is not the minimum of the average: a larger H converges to another point. With H too long the steady
-          state is noisier, too. "The same rate of convergence" holds for data that are alike, and H that is bounded.
-Momentum  Averaging speaks of the weights only; what becomes of each rank's momentum must be said. `buffers`:
-            keep      each keeps its own; no bytes. For H = 1 that is synchronous SGD with momentum, since all is linear
-                      (and the ranks count alike)
-            reset     begin each phase at rest; for H = 1 that throws momentum away altogether
-            average   average them, too: twice the bytes
-Outer     What is done with the average. With theta the weights before the phase, p = (theta - average) / eta is a
-          gradient in all but name (it points uphill), and an outer optimizer takes a step down:
-            u <- beta u + p;  theta <- theta - alpha eta u          or p + beta u instead of u: Nesterov
-          alpha = 1, beta = 0 is the plain average; this is SlowMo; for a constant eta it is BMUF with block momentum
-          beta and block learning rate alpha, also in its Nesterov form; DiLoCo is the Nesterov form over many steps of
-          an inner Adam. The sign matters: the other one walks uphill, and diverges on x^2 / 2.
-Weights   A rank counts as much as the samples it has seen in the phase (none: not at all).
-Sends     One all-reduce of n bytes and a count a phase: 2 (P - 1) / P n per rank and H steps, not per step.
-Left out  Averaging within nodes more often than between them, and Adam's second moment.
 """
 
 from __future__ import annotations

@@ -5,15 +5,15 @@ Idea      The weights lie in memory that every rank can reach by itself (an MPI 
           and the rank whose memory it is computes gradients like the others.
 Before    Send(g) ... Recv, add, Send(w) ... Recv         two partners, and the server's loop is busy with every message
 After     Get_accumulate(w); Accumulate(-eta g)           one partner
-Atomic    An Accumulate is atomic for each element (with others of the same operation and type): no addition is lost.
-          It is not atomic for the vector: a rank may read a mixture of two updates. To read an element that others
+Sends     As a server: 2 n per gradient, through the ports of the `owners`, which share the weights block by block.
+Price     There is no order: an unbounded delay, as with the asynchronous server. It can be measured: a counter in the
+          same window tells how many updates came in between. Counter and weights are not read at one moment, so it is
+          exact to the updates that arrive during the read.
+Exact     An Accumulate is atomic for each element (with others of the same operation and type): no addition is lost. It
+          is not atomic for the vector: a rank may read a mixture of two updates. To read an element that others
           accumulate, a Get would be a race; Get_accumulate with NO_OP is the atomic read. Get, add, Put loses updates
           (count_up), unless an exclusive lock is held from the Get to the Put.
-Order     None at all: an unbounded delay, as with the asynchronous server. It can be measured: a counter in the same
-          window tells how many updates came in between. Counter and weights are not read at one moment, so it is
-          exact to the updates that arrive during the read.
-Repeat    The same run each time on the virtual cluster, which moves each transfer at one moment; not on real ranks.
-Sends     As a server: 2 n per gradient, through the ports of the `owners`, which share the weights block by block.
+          The same run each time on the virtual cluster, which moves each transfer at one moment; not on real ranks.
 """
 
 from __future__ import annotations

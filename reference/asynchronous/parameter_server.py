@@ -1,10 +1,7 @@
 """Parameter server: one rank holds the weights; workers pull them, compute a gradient, and push it.
 
-Papers    Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (2014); Dean et al., "Large Scale
-          Distributed Deep Networks" (2012); Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel
-          Parameter Server" (2013).
 Idea      An all-reduce is as fast as its slowest rank. A server need not wait for anybody.
-Policy    A worker's clock is the number of gradients that it has pushed. Who may go on is one number: a worker waits
+          A worker's clock is the number of gradients that it has pushed. Who may go on is one number: a worker waits
           for its weights while its clock is more than `bound` ahead of the slowest worker's.
             synchronous     bound 0, and the gradients of one clock are added up (in the order of the workers, whatever
                             the order of their arrival) and divided by their samples before they are used: to the last
@@ -13,14 +10,17 @@ Policy    A worker's clock is the number of gradients that it has pushed. Who ma
                             fast worker waits. A gradient is then at most (2 s + 1)(workers - 1) updates late
             asynchronous    no bound: first come, first served
           What is done about late gradients is the policy's `correct` (staleness.py).
+          The list of all workers' clocks is a version vector: it says which gradients a copy of the weights contains.
 Sends     The server takes in (P - 1) n bytes for each round of its workers and gives out as many, where a ring sends
           2 (P - 1) / P n per rank: its port is the bottleneck. `servers` > 1 share the weights, block by block. With as
           many servers as workers on the same machines, each port carries what it carries in an all-reduce.
-Clocks    The list of all workers' clocks is a version vector: it says which gradients a copy of the weights contains.
-Repeat    On the virtual cluster every run is the same run. On real ranks the order of arrival, and with it every bit
-          of an asynchronous result, differs from run to run; a synchronous one does not.
+Exact     On the virtual cluster every run is the same run. On real ranks the order of arrival, and with it every bit of
+          an asynchronous result, differs from run to run; a synchronous one does not.
 Left out  Fault tolerance (a server is a single point of failure), optimizers with state at the server, keys of which a
           worker pulls some only, and backup workers, whose late gradients are dropped on purpose (Chen et al. 2016).
+Source    Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (2014); Dean et al., "Large Scale
+          Distributed Deep Networks" (2012); Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel
+          Parameter Server" (2013).
 """
 
 from __future__ import annotations

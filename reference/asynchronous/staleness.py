@@ -1,21 +1,22 @@
 """Late gradients: what a delay does to gradient descent, and two remedies that are often confused.
 
-Sources   Zhang, Gupta, Lian and Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (2016): damping. Zheng
+Idea      The delay is tau, the updates that the weights have had between the moment at which a worker read them and the
+          moment at which its gradient arrives.
+          Damping takes g / (1 + tau): a late gradient is trusted less. Its direction stays the wrong one.
+          Compensation takes g + lambda g g (w_now - w_read), elementwise: an estimate of the gradient where the weights
+          are now. It is the first term of Taylor's series with the Hessian replaced by lambda g g, which stands for the
+          diagonal of the Fisher information. That is right, on average, for the gradients of single samples of a
+          log-likelihood whose labels are drawn from the model; of a quadratic it is not. The server keeps a copy of the
+          weights per worker.
+Price     w <- w - eta a w_(t - tau) is stable if and only if eta a < 2 sin(pi / (2 (2 tau + 1))): 2 without a delay, 1
+          for tau = 1, about pi / (2 tau) for a long one. Who doubles the delay must halve the learning rate.
+          P workers whose times are random see delays that are geometrically distributed. Then the expected weights move
+          as under momentum 1 - 1/P with learning rate eta / P: whoever adds asynchrony should take momentum away.
+Left out  DC-ASGD-a, which adapts lambda to a moving mean of g g.
+Source    Zhang, Gupta, Lian and Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (2016): damping. Zheng
           et al., "Asynchronous Stochastic Gradient Descent with Delay Compensation" (2017): DC-ASGD. Mitliagkas et al.,
           "Asynchrony Begets Momentum, with an Application to Deep Learning" (2016). Levin and May, "A Note on
           Difference-Delay Equations" (1976): the limit.
-Delay     tau, the updates that the weights have had between the moment at which a worker read them and the moment at
-          which its gradient arrives.
-Damping   g / (1 + tau): a late gradient is trusted less. Its direction stays the wrong one.
-Compen-   g + lambda g g (w_now - w_read), elementwise: an estimate of the gradient where the weights are now. It is the
-sation    first term of Taylor's series with the Hessian replaced by lambda g g, which stands for the diagonal of the
-          Fisher information. That is right, on average, for the gradients of single samples of a log-likelihood whose
-          labels are drawn from the model; of a quadratic it is not. The server keeps a copy of the weights per worker.
-Limit     w <- w - eta a w_(t - tau) is stable if and only if eta a < 2 sin(pi / (2 (2 tau + 1))): 2 without a delay, 1
-          for tau = 1, about pi / (2 tau) for a long one. Who doubles the delay must halve the learning rate.
-Momentum  P workers whose times are random see delays that are geometrically distributed. Then the expected weights move
-          as under momentum 1 - 1/P with learning rate eta / P: whoever adds asynchrony should take momentum away.
-Left out  DC-ASGD-a, which adapts lambda to a moving mean of g g.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Compression that adapts: to the window it may hide in, to the choice that was made for it, to the gradient.
 
-Share     Where the link decides, send as little as trains well; where the computation does, as much as can be hidden:
+Idea      Where the link decides, send as little as trains well; where the computation does, as much as can be hidden:
           `share_that_hides` is the largest share of the elements for which a window has room.
-Errors    One for each gradient, whatever codec comes next (`Adaptive`). From time to time everything is sent in full,
-          errors included, so that nothing is late for ever.
-Threshold Top-k has to find the k-th largest element in every step. A threshold that follows the gradient sends about k
+          Top-k has to find the k-th largest element in every step. A threshold that follows the gradient sends about k
           elements and finds nothing (`FollowingThreshold`); its wires vary in size, so the sizes travel, too.
+Exact     There is one error for each gradient, whatever codec comes next (`Adaptive`). From time to time everything is
+          sent in full, errors included, so that nothing is late for ever.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What travels: whole numbers in as few bits as they need, and float32 numbers, as bytes.
+"""Bits: whole numbers in as few of them as they need, and float32 numbers, as the bytes that travel.
 
 Idea      A number below 2^b needs b bits. A few of them fill whole bytes exactly: two of 12 bits three bytes, eight of
           5 bits five. Number i of such a group lies in the same bytes of every group, so one vector operation packs
           that part of all groups at once. A group has at most eight numbers and b bytes.
-Bytes     ceil(n b / 8) for n numbers of b bits; the last byte is filled up with zeros
-Order     little-endian: the first number starts in the lowest bit of the first byte. float32 as the machine keeps them;
-          ranks of one job are assumed to agree on that.
+Sends     ceil(n b / 8) for n numbers of b bits; the last byte is filled up with zeros
+          The order is little-endian: the first number starts in the lowest bit of the first byte. float32 as the
+          machine keeps them; ranks of one job are assumed to agree on that.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 """Deep gradient compression: top-k with momentum that is right although most of the gradient is late.
 
-Paper     Lin, Han, Mao, Wang & Dally, "Deep gradient compression: Reducing the communication bandwidth for distributed
-          training" (2018).
-Why       Error feedback adds up a gradient element until it is large enough to be sent. If momentum is applied to what
+Idea      Error feedback adds up a gradient element until it is large enough to be sent. If momentum is applied to what
           has been received, an element that was kept back for T steps enters as one lump of T gradients, and what the
           momentum would have made of them one by one is missing.
 Before    send top-k of (g + e);                  u = m u + received;     w -= lr u       momentum after sparsity
 After     u = m u + g;  v = v + u;  send top-k of v;                      w -= lr received  momentum correction: each
           rank has a velocity u of its own, and adds up velocities in v
-Masking   what has been sent is done with: v = 0 there, and also u = 0, or old velocity would push on in a direction
-          that is stale (momentum factor masking)
-Clipping  each rank clips its gradient by itself, before it adds it to what waits, to 1/sqrt(P) of the global
-          threshold: P independent gradients of norm c have a sum of norm sqrt(P) c
-Warm-up   in the first epochs gradients change quickly; begin with 75 % left out and go on exponentially to 99.9 %
-How       A MomentumCorrection takes the place of an ErrorFeedback: allgather_sum(comm, sender, g); w -= lr g
+          Momentum factor masking: what has been sent is done with, so v = 0 there, and also u = 0, or old velocity
+          would push on in a direction that is stale.
+          Clipping: each rank clips its gradient by itself, before it adds it to what waits, to 1/sqrt(P) of the global
+          threshold: P independent gradients of norm c have a sum of norm sqrt(P) c.
+          Warm-up: in the first epochs gradients change quickly; begin with 75 % left out and go on exponentially to
+          99.9 %.
 Left out  Nesterov momentum; a layer's own threshold: here one vector is one layer, or all of them together.
+Source    Lin, Han, Mao, Wang & Dally, "Deep gradient compression: Reducing the communication bandwidth for distributed
+          training" (2018).
+Try       A MomentumCorrection takes the place of an ErrorFeedback: allgather_sum(comm, sender, g); w -= lr g
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Elias's gamma code: small whole numbers in few bits, without knowing the largest.
 
-Paper     Elias, "Universal Codeword Sets and Representations of the Integers" (1975).
 Idea      n >= 1 has L + 1 binary digits, the first of them a 1. Say L in unary, L zeros and a one, then the L other
           digits: 2 L + 1 bits, L = floor(log2 n). A 1 costs one bit, a number near 1,000 nineteen.
-Wire      first all the unary parts, then all the other digits, each filled up to a byte: as many bits as the code has
+Sends     First all the unary parts, then all the other digits, each filled up to a byte: as many bits as the code has
           with the two interleaved, but vector operations find the ends of all the numbers at once.
+Source    Elias, "Universal Codeword Sets and Representations of the Integers" (1975).
 """
 
 from __future__ import annotations

@@ -1,22 +1,24 @@
 """Error feedback: what a codec leaves out of this step's gradient is added to the next one.
 
-Papers    Seide et al., "1-Bit Stochastic Gradient Descent" (2014): the idea. Stich, Cordonnier and Jaggi, "Sparsified
-          SGD with Memory" (2018) and Karimireddy et al., "Error Feedback Fixes SignSGD" (2019): why it converges.
-Step      p_t     = g_t + e_t
+Idea      p_t     = g_t + e_t
           send      C(p_t)
           e_{t+1} = p_t - C(p_t)                                  one vector of d elements more on each rank
-Conserved sum of all that was sent + e = sum of all gradients, whatever the codec: nothing is lost, only late.
-Bounded   if E ||C(p) - p||^2 <= (1 - delta) ||p||^2 with delta > 0, and ||g|| <= G. With q = sqrt(1 - delta),
-          ||e_{t+1}|| <= q ||p_t|| <= q (||e_t|| + G), so ||e|| <= G q / (1 - q), the sum of a geometric series (of root
-          mean squares if C is random). That is at most the 2 G q / delta of Karimireddy et al. (2019), lemma 3.
-No more   The bound is on the sum of what is late. It does not say that each gradient arrives: a push to the left now
-          and one to the right later cancel in e, as they should. Nor does it hold without a contraction: fed back to an
-          unbiased codec with omega > 1, the error may grow without limit. Use that as it is, or `damped`.
+          e_t or e_{t-1} for what is left from before this step: two ways to count, one algorithm. But C must see g + e.
+          A residual e_{t+1} = e_t + g_t - C(g_t) that nobody feeds back only grows.
 Price     What is late is out of date. An element that waits 1 / delta steps acts like a gradient of so many steps ago,
           and the largest stable learning rate shrinks: too large a one diverges with feedback, and not without.
-Indices   e_t or e_{t-1} for what is left from before this step: two ways to count, one algorithm. But C must see
-          g + e. A residual e_{t+1} = e_t + g_t - C(g_t) that nobody feeds back only grows.
+Exact     The sum of all that was sent + e = sum of all gradients, whatever the codec: nothing is lost, only late.
+          The error is bounded if E ||C(p) - p||^2 <= (1 - delta) ||p||^2 with delta > 0, and ||g|| <= G. With q =
+          sqrt(1 - delta), ||e_{t+1}|| <= q ||p_t|| <= q (||e_t|| + G), so ||e|| <= G q / (1 - q), the sum of a
+          geometric series (of root mean squares if C is random). That is at most the 2 G q / delta of Karimireddy et
+          al. (2019), lemma 3.
+          No more than that: the bound is on the sum of what is late. It does not say that each gradient arrives: a push
+          to the left now and one to the right later cancel in e, as they should. Nor does it hold without a
+          contraction: fed back to an unbiased codec with omega > 1, the error may grow without limit. Use that as it
+          is, or `damped`.
 Left out  Momentum (dgc.py). A learning rate that changes: then feed back the error of the update lr * g, not that of g.
+Source    Seide et al., "1-Bit Stochastic Gradient Descent" (2014): the idea. Stich, Cordonnier and Jaggi, "Sparsified
+          SGD with Memory" (2018) and Karimireddy et al., "Error Feedback Fixes SignSGD" (2019): why it converges.
 """
 
 from __future__ import annotations

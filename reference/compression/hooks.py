@@ -6,17 +6,18 @@
 Idea      A Replica asks for no more than this: after the request's Wait, `flat` holds the sum over the ranks. A hook
           compresses when a bucket is full, and whatever it starts overlaps with the backward pass like an all-reduce.
           Each bucket has an error of its own; it is forgotten when the Replica makes new buckets.
-Hooks     short_float  the all-reduce itself in fp16 or bf16: half the bytes. Every addition of every hop is rounded.
-          two_way      any codec of fixed size, so also fp16 and bf16: the same half, and two roundings instead of P
-          gathered     any codec, by an all-gather of wires
-          power_sgd    matrices of low rank, in two all-reduces
-Range     fp16 ends at 65,504, and a sum of P numbers that fit need not fit. So divide before: by P, or by more, since
+          The hooks:
+            short_float  the all-reduce itself in fp16 or bf16: half the bytes. Every addition of every hop is rounded.
+            two_way      any codec of fixed size, so also fp16 and bf16: the same half, and two roundings instead of P
+            gathered     any codec, by an all-gather of wires
+            power_sgd    matrices of low rank, in two all-reduces
+Exact     fp16 ends at 65,504, and a sum of P numbers that fit need not fit. So divide before: by P, or by more, since
           the gradient of a SUM over samples is larger than that of their mean by their number. But fp16 has no numbers
           between 0 and 6e-8 either, and what is divided too much is lost there: partly before, the rest after, in
-          float32. bf16 has the range of float32 and needs nothing of that, but it has 8 bits: 256 + 1 = 256.
-          (torch's fp16_compress_hook converts first and divides by P then: what is above 65,504 is lost before.)
-bfloat16  MPI cannot add bfloat16. Our own all-reduces can, for they add with torch.
-Units     The error that is fed back is one of a sum over samples, too. If their number varies from step to step, an old
+          float32. bf16 has the range of float32 and needs nothing of that, but it has 8 bits: 256 + 1 = 256. (torch's
+          fp16_compress_hook converts first and divides by P then: what is above 65,504 is lost before.)
+          MPI cannot add bfloat16. Our own all-reduces can, for they add with torch.
+          The error that is fed back is one of a sum over samples, too. If their number varies from step to step, an old
           error weighs as much as the samples of the step in which it is sent.
 """
 

@@ -1,24 +1,24 @@
 """1-bit Adam: when Adam's variance hardly changes any more, freeze it, and send the momentum in one bit an element.
 
-Paper     Tang, Gan, Awan, Rajbhandari, Li, Lian, Liu, Zhang & He, "1-bit Adam: Communication efficient large-scale
-          training with Adam's convergence speed" (2021).
-Why       Error feedback repairs a compressor in front of a linear update. Adam's is not linear: it squares g for its
+Idea      Error feedback repairs a compressor in front of a linear update. Adam's is not linear: it squares g for its
           variance v, and of one-bit gradients all squares are alike, so v says nothing and Adam has lost its steps.
 Before    g all-reduced in 32 bits;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr m / (sqrt v + eps)
 After     for some steps as before, then v stays as it is, which makes of Adam a momentum SGD with a step size of its
           own for each element, and that is linear: each rank adds its gradient to m, and m is what is compressed, with
           error feedback on the way up and on the way down (reduce.two_way_sum):
               m_r = b1 m / P + (1 - b1) g_r;   m = about the sum of the m_r;   w -= lr m / (sqrt v + eps)
-Scale     sign(m_i) ||m||_1 / n for each of the P blocks of n elements. Without it every element moves lr / sqrt v a
-          step for ever, however small m has become.
-Dead      A bit is + or -, never 0: an element whose gradient has always been 0 (a pixel that is always white) gets a
+          Sent is sign(m_i) ||m||_1 / n, for each of the P blocks of n elements. Without the scale every element moves
+          lr / sqrt v a step for ever, however small m has become.
+Sends     2 (P - 1)/P (d/8) bytes and 8 (P - 1) for scales, against 2 (P - 1)/P 4 d: 32 times less, after the warm-up
+Price     A bit is + or -, never 0: an element whose gradient has always been 0 (a pixel that is always white) gets a
           share of the scale, too, and divided by sqrt v = 0 that is a huge step. So where v is 0, m stays 0 (DeepSpeed
           wants to be given masks for such parameters).
-Alike     After each step all ranks hold the same m, v and w, bit by bit. A v that each rank went on averaging from its
+Exact     After each step all ranks hold the same m, v and w, bit by bit. A v that each rank went on averaging from its
           own gradients would be another one on each rank, and soon w, too.
-Sends     2 (P - 1)/P (d/8) bytes and 8 (P - 1) for scales, against 2 (P - 1)/P 4 d: 32 times less, after the warm-up
 Left out  How long to warm up: look at how quickly the norm of v still changes. Bias correction is not in the paper;
           here it is torch's, and for v it is frozen with v.
+Source    Tang, Gan, Awan, Rajbhandari, Li, Lian, Liu, Zhang & He, "1-bit Adam: Communication efficient large-scale
+          training with Adam's convergence speed" (2021).
 """
 
 from __future__ import annotations

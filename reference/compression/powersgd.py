@@ -1,19 +1,20 @@
 """PowerSGD: send two thin matrices whose product is nearly the gradient; they can be summed by a plain all-reduce.
 
-Paper     Vogels, Karimireddy & Jaggi, "PowerSGD: Practical low-rank gradient compression for distributed
-          optimization" (2019), algorithms 1 and 2.
 Idea      One step of subspace iteration. P = M Q is linear in M, and so is Q = M^T P for a fixed P: the sum over the
           ranks of what they computed is what they would have computed of the sum.
+          Warm start: Q is kept for the next step. As long as the gradient changes slowly, this is subspace iteration
+          over the steps, and P Q^T tends to the best approximation of rank r, the truncated SVD.
+          Error feedback: M - P Q^T is added to the next gradient. Here P Q^T stands for the *sum*, so each rank keeps
+          its own M less a P-th of it. With the rank's own P Q_r^T in its place (algorithm 2) the memories differ and
+          their sum does not, and nothing but the sum is ever sent: the steps are the same.
 Before    all-reduce M                                                     n m numbers
 After     all-reduce P = M Q; orthogonalise P; all-reduce Q = M^T P        r (n + m) numbers; M is about P Q^T
-Warm      Q is kept for the next step. As long as the gradient changes slowly, this is subspace iteration over the
-start     steps, and P Q^T tends to the best approximation of rank r, the truncated SVD.
-Error     M - P Q^T is added to the next gradient. Here P Q^T stands for the *sum*, so each rank keeps its own M less a
-feedback  P-th of it. With the rank's own P Q_r^T in its place (algorithm 2) the memories differ and their sum does not,
-          and nothing but the sum is ever sent: the steps are the same.
 Price     2 all-reduces one after the other, and r (n + m) n m multiplications: two products and an orthogonalisation.
-Vectors   (biases, norms) and matrices that are too small are not compressed; they travel with the P in one message.
-NaN       on one rank is NaN on all, as with a plain all-reduce, and stays in the memory: begin anew after one.
+Exact     NaN on one rank is NaN on all, as with a plain all-reduce, and stays in the memory: begin anew after one.
+Left out  Vectors (biases, norms) and matrices that are too small are not compressed; they travel with the P in one
+          message.
+Source    Vogels, Karimireddy & Jaggi, "PowerSGD: Practical low-rank gradient compression for distributed
+          optimization" (2019), algorithms 1 and 2.
 """
 
 from __future__ import annotations

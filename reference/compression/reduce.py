@@ -1,9 +1,9 @@
-"""How compressed gradients are summed over the ranks: what an all-reduce does with numbers, few codecs' wires can do.
+"""Sums of compressed gradients over the ranks: what an all-reduce does with numbers, few codecs' wires can do.
 
-Why       A ring adds what it receives and passes the sum on. Two wires cannot be added: the ranks chose other elements,
+Idea      A ring adds what it receives and passes the sum on. Two wires cannot be added: the ranks chose other elements,
           or scales, or signs. So either everybody gets everybody's wire, or the sum is compressed again, or the codec
           is linear, C(x) + C(y) = C(x + y), and then an ordinary all-reduce does it.
-Ways      allgather_sum        any codec: all-gather the wires, decode and add all of them     (P - 1) w bytes a rank
+Sends     allgather_sum        any codec: all-gather the wires, decode and add all of them     (P - 1) w bytes a rank
           two_way_sum          wires to the owner of each block, who adds, encodes the sum, and sends that to all
                                (Tang et al., "1-bit Adam", 2021: a compressed all-reduce)      2 (P - 1) w(d/P)
           majority_vote        two_way_sum of signs (Bernstein et al., "signSGD", 2018; "signSGD with majority vote is
@@ -14,8 +14,8 @@ Ways      allgather_sum        any codec: all-gather the wires, decode and add a
 Price     (P - 1) w grows with every rank, and so do P decodings; 2 (P - 1)/P 4 d, the dense ring, does not. At
           P = 2 * 4 d / w the all-gather has lost, however quick the codec is. The two others stay level; they lose
           something on the way down, too, so there is a second error to feed back.
-Alike     Every rank decodes the same wires and adds them in the order of ranks: the same bits everywhere.
-Errors    A rank with a NaN cannot encode it. If it raised, the others would wait for ever, so it sends bytes of 255
+Exact     Every rank decodes the same wires and adds them in the order of ranks: the same bits everywhere.
+          A rank with a NaN cannot encode it. If it raised, the others would wait for ever, so it sends bytes of 255
           alone, which no codec makes of numbers, and all ranks raise.
 """
 

@@ -1,18 +1,18 @@
-"""What is compressed together, and in which order: layer by layer, chunk by chunk, the first layer first.
+"""Schedules of compression: what is compressed together, and what first: layer by layer, chunk by chunk, by priority.
 
 Idea      A gradient passes through three machines: it is encoded, sent, and decoded. Each works on one part at a time,
           first come first served or by priority, and all three work at once, on different parts. So a schedule is
           which bytes form a part, when it is ready, and its rank in the queues; what comes of it `compressed_timeline`
           tells, by the port of networks/priority.py, three times in a row.
-Schedules whole          one part when the backward pass is through: the machines wait for each other
+          whole          one part when the backward pass is through: the machines wait for each other
           layer_wise     a part for each layer, when its gradient is there: as many starts as layers, and the largest
                          layer passes through the three machines alone
           chunk_wise     the gradient, last layer first, cut every so many bytes: small layers share a start, large ones
                          fill all three machines at once
           priority_wise  chunks, but what the next forward pass needs first overtakes in all three queues
-Choice    It also changes what is sent. Top-k of a layer sends a share of each layer; top-k of everything sends what is
-          largest anywhere, and of some layers perhaps nothing for a long time.
 Price     A start each, for encoding (a kernel launch, a partial sort), for a message, for decoding.
+Exact     A schedule also changes what is sent. Top-k of a layer sends a share of each layer; top-k of everything sends
+          what is largest anywhere, and of some layers perhaps nothing for a long time.
 Left out  That encoding takes cores or an accelerator from the backward pass: here it has its own (step_time.step has it
           on the same device). Agreement: all ranks must send in one order, so they must compute one and the same.
 """

@@ -1,12 +1,14 @@
-"""Which compressor for which gradient: measure the link and the codecs, predict the step, take the quickest.
+"""A selector of compressors: measure the link and the codecs, predict the step, take the quickest.
 
-Told      "sparsity > 0.9: top-k; a wide range: logarithmic; else linear quantisation." What a gradient looks like says
-          what a codec would leave out. Whether it should be used at all is a question of time: how fast the link is,
-          how quick the codec, how many ranks, and what would have been hidden anyway. On a fast link it is: none.
-Idea      Those are numbers that can be measured. With them step_time.step predicts the step for any choice, so try
+Before    One is told: "sparsity > 0.9: top-k; a wide range: logarithmic; else linear quantisation." What a gradient
+          looks like says what a codec would leave out. Whether it should be used at all is a question of time: how fast
+          the link is, how quick the codec, how many ranks, and what would have been hidden anyway. On a fast link it
+          is: none.
+Idea      These are numbers that can be measured. With them step_time.step predicts the step for any choice, so try
           them: first one and the same codec for all gradients, then changes of one gradient at a time while any helps.
-Measured  the link by two messages of different size (`measure_link`), each codec by two vectors (`measure_codec`)
-Agreed    Every rank must choose alike, or one sends wires and the other numbers. The slowest rank's figures count for
+          The link is measured by two messages of different size (`measure_link`), each codec by two vectors
+          (`measure_codec`).
+Exact     Every rank must choose alike, or one sends wires and the other numbers. The slowest rank's figures count for
           all (`agreed`); from equal figures all choose alike, without asking again.
 Left out  What compression costs in steps, which a time model does not know: offer only codecs with which the model
           learns. What to do with the choice, and shares and thresholds that adapt: adaptive.py.

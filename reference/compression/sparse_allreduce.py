@@ -1,25 +1,25 @@
 """All-reduce of sparse vectors: the schedules of chapter 1, with only what is not zero on the wire.
 
-Sources   Renggli et al., "SparCML: High-performance sparse communication for machine learning" (2019): the schedules
-          on sparse vectors, and the switch to dense. Shi et al., "A distributed synchronous SGD algorithm with global
-          top-k sparsification for low bandwidth networks" (2019): gTop-k.
 Idea      A sum of sparse vectors needs no index of what is zero everywhere. So carry out any all-reduce, and let each
           message hold (index, value) pairs instead of all values.
-Fill-in   The ranks' supports differ, so a partial sum has more elements than its terms: with j random supports of k
-          out of d elements about d (1 - (1 - k/d)^j) are not 0. In a ring reduce-scatter what arrives has gone
-          through j hands, so each message is larger than the one before.
-Dense     A pair is 32 + b bits, b = ceil(log2 n), a plain value 32: a block of n elements of which more than
-          32 / (32 + b) are not 0 travels dense. So no message is larger than that of the dense all-reduce. The result
-          is the same, bit by bit.
-Which     ring                 2 (P - 1) messages, the later the fuller
+Sends     The ranks' supports differ, so a partial sum has more elements than its terms: with j random supports of k out
+          of d elements about d (1 - (1 - k/d)^j) are not 0. In a ring reduce-scatter what arrives has gone through j
+          hands, so each message is larger than the one before.
+          A pair is 32 + b bits, b = ceil(log2 n), a plain value 32: a block of n elements of which more than 32 / (32 +
+          b) are not 0 travels dense. So no message is larger than that of the dense all-reduce. The result is the same,
+          bit by bit.
+          ring                 2 (P - 1) messages, the later the fuller
           direct               each rank sends its pairs to their owner, so the reduce-scatter does not fill in at all;
                                only the sums do, once (SparCML: split allgather)
           recursive doubling   log2 P messages of everything: when k and P are small
+          gTop-k keeps only k of the sum, after every addition: k pairs a message whatever P is. What was dropped is
+          lost, unless the ranks keep it.
 Price     The sum has up to P k elements, and all of them must reach everybody: as many as in an allgather of the P
           vectors (reduce.py). Less only where supports overlap; and never more than 4 d bytes, half of what a dense
           ring sends. So with enough ranks the gain over the dense ring is a factor of about 2, however small k is.
-gTop-k    keeps only k of the sum, after every addition: k pairs a message whatever P is. What was dropped is lost,
-          unless the ranks keep it.
+Source    Renggli et al., "SparCML: High-performance sparse communication for machine learning" (2019): the schedules
+          on sparse vectors, and the switch to dense. Shi et al., "A distributed synchronous SGD algorithm with global
+          top-k sparsification for low bandwidth networks" (2019): gTop-k.
 """
 
 from __future__ import annotations

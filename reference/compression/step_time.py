@@ -1,4 +1,4 @@
-"""When compression pays: what encoding and decoding cost, against what the link no longer has to carry.
+"""The time of a compressed step: what encoding and decoding cost, against what the link no longer has to carry.
 
 Idea      A dense ring sends 2 (P - 1)/P n bytes a rank. Wires of w bytes, all-gathered, are (P - 1) w: less for few
           ranks, more from P = 2 n / w on. And encoding and decoding, o seconds together, are paid whatever P is. So
@@ -6,14 +6,14 @@ Idea      A dense ring sends 2 (P - 1)/P n bytes a rank. Wires of w bytes, all-g
               compressed   (P - 1) (alpha + w beta) + o
           and compression pays between two numbers of ranks, below a bandwidth, or never: `paying_ranks`,
           `paying_bandwidth`, `paying_overhead`.
-Told      "25 GB of gradients, 0.5 GB compressed, 200 GB/s, 50 ms to compress and decompress: 1.22 times as quick".
-          That is one transfer between two devices, with 50 ms charged twice (once, as it is written: 2.38). The
+          If a share p of a step is communication, compressed C times, and the codec takes delta steps:
+          1 / ((1 - p) + p/C + delta)
+Before    One is told: "25 GB of gradients, 0.5 GB compressed, 200 GB/s, 50 ms to compress and decompress: 1.22 times as
+          quick". That is one transfer between two devices, with 50 ms charged twice (once, as it is written: 2.38). The
           gradients of P ranks have to be summed: with the same 100 ms it is 1.22 for 2 ranks, 1.86 for 8, 0.96 for 64
           and 0.34 for 256, three times as slow as without compression (`exercise`, `all_gather_speedup`).
-Overlap   What the link does may hide behind the backward pass; encoding and decoding need the device, and make the
-          step longer if there is anything to hide behind. So compare steps, not transfers (`compressed_step`).
-Formula   If a share p of a step is communication, compressed C times, and the codec takes delta steps:
-          1 / ((1 - p) + p/C + delta)
+Exact     What the link does may hide behind the backward pass; encoding and decoding need the device, and make the step
+          longer if there is anything to hide behind. So compare steps, not transfers (`compressed_step`).
 Left out  What a sparse or a two-way reduction sends instead (sparse_allreduce.volume, reduce.two_way_cost).
 """
 

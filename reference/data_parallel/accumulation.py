@@ -7,17 +7,17 @@ After     K micro-batches of B / K: activations of B / K, one all-reduce. The gl
 Sends     What one step sends, whatever K is: as many bytes as there are parameters. Messages do not become larger,
           as is often said; there are fewer of them for each sample. A loop that synchronises after each
           micro-batch sends K times as much (in DDP: without no_sync).
-Divide    once, by all samples (or tokens) of all micro-batches of all ranks. What one sees instead:
+Exact     Divide once, by all samples (or tokens) of all micro-batches of all ranks. What one sees instead:
               the sum of the micro-batches' means: K times too large, unless the learning rate is made K times smaller
               their mean, loss / K: right only if all have the same count; tokens seldom do
           `weights` shows what each rule makes one sample count.
-Accuracy  Sums of K <= 1,000 gradients in float32 are off by 1e-8 to 1e-6 of their size: nothing to be gained. A 16-bit
+          Sums of K <= 1,000 gradients in float32 are off by 1e-8 to 1e-6 of their size: nothing to be gained. A 16-bit
           accumulator fails: once it is 2^8 (bfloat16) or 2^11 (float16) times as large as what is added, nothing is
-          added any more. Kahan's summation repairs that, with a second 16-bit number for each element: the memory of
-          a float32 accumulator, which is as good and needs no care. It is for sums that must stay in 16 bits.
-Source    Kahan, "Further remarks on reducing truncation errors" (1965).
+          added any more. Kahan's summation repairs that, with a second 16-bit number for each element: the memory of a
+          float32 accumulator, which is as good and needs no care. It is for sums that must stay in 16 bits.
 Left out  Pipelines, which have micro-batches anyway; parameters of 16 bits, for which `.grad` is of 16 bits, too: they
           want accumulators of their own (chapter 4).
+Source    Kahan, "Further remarks on reducing truncation errors" (1965).
 """
 
 from __future__ import annotations

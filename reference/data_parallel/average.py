@@ -5,9 +5,9 @@ Idea      The gradient of the mean loss over a global batch is the sum of the gr
 
               g = (g_1 + ... + g_P) / (n_1 + ... + n_P),     g_r the gradient of the SUM over the n_r samples of rank r
 
-Not       the mean of the ranks' means, (g_1 / n_1 + ... + g_P / n_P) / P. It is the same only if all n_r are: the last
-          batch of an epoch, a filter, or sentences of different length make them unequal, and then a token on a rank
-          that has few counts more than one on a rank that has many.
+          It is not the mean of the ranks' means, (g_1 / n_1 + ... + g_P / n_P) / P. It is the same only if all n_r are:
+          the last batch of an epoch, a filter, or sentences of different length make them unequal, and then a token on
+          a rank that has few counts more than one on a rank that has many.
 Before    P gradients, each of a part of the batch
 After     P times the same gradient, of the whole batch, in the same bits
 Sends     All gradients of one type in one all-reduce of n bytes: 2 (P - 1) / P n a rank (ring); and 8 bytes, the count.

@@ -1,24 +1,24 @@
 """BatchNorm across ranks: the statistics of the global batch, with one collective each way, or none to wait for.
 
-Papers    Ioffe & Szegedy, "Batch Normalization" (2015); Chan, Golub & LeVeque, "Updating Formulae and a Pairwise
-          Algorithm for Computing Sample Variances" (1979).
 Idea      BatchNorm is the one common layer in which the samples of a batch meet. Averaging gradients does not mend
           that: each rank has normalised with mean and variance of its own few samples. So these must be exchanged.
 Before    y = (x - mean_r) / sqrt(var_r + eps)     over the samples of rank r: many small batches, not one large
 After     y = (x - mean) / sqrt(var + eps)         over the samples of all ranks: what the serial program computes
-Forward   n, mean and M = sum (x - mean)^2 are combined over the ranks in one all-reduce. Its operation is not the sum
-          but Chan's: with sums of x and x^2, the variance E[x^2] - E[x]^2 cancels where the mean is large.
-Backward  Each x has moved the mean and the variance for all samples on all ranks. With x' = (x - mean) / s, s^2 = var +
-          eps, and sums over all ranks, in one all-reduce:  dx = w / s (dy - sum(dy) / n - x' sum(dy x') / n).
-          The gradients of weight and bias stay sums over this rank, like those of any other layer.
+          Forward, n, mean and M = sum (x - mean)^2 are combined over the ranks in one all-reduce. Its operation is not
+          the sum but Chan's: with sums of x and x^2, the variance E[x^2] - E[x]^2 cancels where the mean is large.
+          Backward, each x has moved the mean and the variance for all samples on all ranks. With x' = (x - mean) / s,
+          s^2 = var + eps, and sums over all ranks, in one all-reduce:  dx = w / s (dy - sum(dy) / n - x' sum(dy x') /
+          n). The gradients of weight and bias stay sums over this rank, like those of any other layer.
 Sends     (2 C + 1) 8 bytes forward and 2 C 8 backward for C channels, each log2 P times (recursive doubling).
 Price     log2 P latencies each way in each such layer, which nothing hides: the layer needs the result at once.
-Delayed   normalises with the global statistics of the step before and sends those of this step meanwhile. Exact: all
-          ranks use the same numbers, which are those of a whole global batch, and so are the running ones; the gradient
-          is that of what was computed. Not exact: the numbers are a step old, and constants, so that the backward pass
-          lacks the two means and y has not quite mean 0 and variance 1. The same as SyncBatchNorm only if nothing
-          changes; training bears a smaller learning rate.
+Exact     The delayed one normalises with the global statistics of the step before and sends those of this step
+          meanwhile. Exact: all ranks use the same numbers, which are those of a whole global batch, and so are the
+          running ones; the gradient is that of what was computed. Not exact: the numbers are a step old, and constants,
+          so that the backward pass lacks the two means and y has not quite mean 0 and variance 1. The same as
+          SyncBatchNorm only if nothing changes; training bears a smaller learning rate.
 Left out  Statistics of groups of ranks: give a communicator from Split. Frozen ones: call eval().
+Source    Ioffe & Szegedy, "Batch Normalization" (2015); Chan, Golub & LeVeque, "Updating Formulae and a Pairwise
+          Algorithm for Computing Sample Variances" (1979).
 """
 
 from __future__ import annotations

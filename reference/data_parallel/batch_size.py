@@ -2,15 +2,15 @@
 
 Idea      Peak memory is fixed + per_sample x size: weights, gradients and optimizer state do not grow with the batch,
           activations do. Two measurements give both numbers, and these the size that fits: nothing is tried out.
-Band      81 to 90 % of the capacity: above it shrink, below it grow, inside it leave the size alone. With one
-          threshold in place of the band, sizes go up and down for ever.
-Agreed    Each rank sees another peak: its sentences were longer. If each decides for itself, sizes differ, then steps
-          an epoch, and in the end one rank waits in a collective that nobody else calls. So the largest peak decides.
-Training  A larger batch is another optimisation: fewer steps, less noise, another learning rate. So let memory decide
+          The band is 81 to 90 % of the capacity: above it shrink, below it grow, inside it leave the size alone. With
+          one threshold in place of the band, sizes go up and down for ever.
+Price     A larger batch is another optimisation: fewer steps, less noise, another learning rate. So let memory decide
           the MICRO-batch and keep the global batch with learning_rate.accumulation: nothing else has to change. If the
           global batch is to grow, k says by how much, for learning_rate.linear or .square_root.
-Measure   live bytes (Meter.at_peak; torch.cuda.max_memory_allocated), not what an allocator has reserved: it keeps
-          what it once had, so that number never falls.
+Exact     Each rank sees another peak: its sentences were longer. If each decides for itself, sizes differ, then steps
+          an epoch, and in the end one rank waits in a collective that nobody else calls. So the largest peak decides.
+          Measure live bytes (Meter.at_peak; torch.cuda.max_memory_allocated), not what an allocator has reserved: it
+          keeps what it once had, so that number never falls.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Buckets: gradients that travel together, because a message costs alpha however small it is.
 
-Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), section 3.2.
 Idea      Large buckets pay alpha seldom and use the bandwidth; small ones leave early and overlap with more of the
           backward pass. A limit between the two is a compromise: it is 25 MiB by default in PyTorch, and a good one for
           your network can be computed (step_time.py).
-Order     The backward pass is ready with the last parameters first, so buckets are filled from the end.
-Schedule  `assign_buckets` is a pure function: sizes in, lists of parameters out. It can be printed, tested and timed
+          The backward pass is ready with the last parameters first, so buckets are filled from the end.
+          `assign_buckets` is a pure function: sizes in, lists of parameters out. It can be printed, tested and timed
           without a model, and another order (the one in which gradients really became ready) is one argument.
-Memory    A bucket is one flat tensor, and the gradients of its parameters are views of it. Nothing is copied before or
+          A bucket is one flat tensor, and the gradients of its parameters are views of it. Nothing is copied before or
           after the all-reduce, and the optimizer reads what has been received.
+Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), section 3.2.
 """
 
 from __future__ import annotations

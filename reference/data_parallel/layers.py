@@ -1,12 +1,12 @@
-"""What each layer of a model sends in data parallelism, and what it computes.
+"""Layers: what each one of a model sends in data parallelism, and what it computes.
 
 Idea      The gradient of a layer has as many elements as the layer has parameters, however large the batch is. What it
           computes grows with the batch, and for a convolution with the picture: each weight is used once a pixel.
-So        Early convolutions have few weights and many pixels: much to compute, next to nothing to send. Fully
-          connected layers use each weight once a sample: the other way round. It is often told the wrong way.
-Counted   Multiplications and additions of matrix products and convolutions; bias, norms and activations are left out
-          of the FLOPs and are in the parameters. Backward is taken as twice forward: a gradient for the input and one
-          for the weights.
+          Early convolutions have few weights and many pixels: much to compute, next to nothing to send. Fully connected
+          layers use each weight once a sample: the other way round. It is often told the wrong way.
+Exact     Counted are multiplications and additions of matrix products and convolutions; bias, norms and activations are
+          left out of the FLOPs and are in the parameters. Backward is taken as twice forward: a gradient for the input
+          and one for the weights.
 """
 
 from __future__ import annotations

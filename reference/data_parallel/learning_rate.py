@@ -1,7 +1,5 @@
 """The learning rate of a larger batch: linear for SGD, square root for Adam, and when neither is needed.
 
-Papers    Goyal et al., "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour" (2017), linear rule and gradual
-          warm-up; Malladi et al., "On the SDEs and Scaling Rules for Adaptive Gradient Algorithms" (2022), square root.
 Idea      k times the batch makes 1 / k as many steps an epoch, on gradients with 1 / sqrt(k) of the noise. What should
           stay the same over an epoch is how far the weights drift and how far noise throws them about.
 
@@ -10,13 +8,15 @@ Idea      k times the batch makes 1 / k as many steps an epoch, on gradients wit
           Adam    lr (G sqrt(k) / sigma) / k     lr^2 / k                            lr ~ sqrt(k)
 
           because Adam divides by the gradient's size, which is mostly noise: sigma / sqrt(k).
-Holds     while noise is most of the gradient, up to about B_noise (noise_scale.py), and while steps are small. It ends
-          for good where k lr reaches 2 / curvature: there gradient descent diverges. A rule promises the same run,
-          not a better one; as far as it holds, a larger batch needs no more epochs.
-Warm-up   At the start the weights change fast, and k times the learning rate may be too much for that: begin with that
+After     At the start the weights change fast, and k times the learning rate may be too much for that: begin with that
           of the small batch, and grow.
-Constant  If only the number of ranks changes (one is lost, ten are added), keep the global batch: change how many
+          If only the number of ranks changes (one is lost, ten are added), keep the global batch: change how many
           micro-batches each rank accumulates, `accumulation`, and learning rate, schedule and result stay as they were.
+Exact     It holds while noise is most of the gradient, up to about B_noise (noise_scale.py), and while steps are small.
+          It ends for good where k lr reaches 2 / curvature: there gradient descent diverges. A rule promises the same
+          run, not a better one; as far as it holds, a larger batch needs no more epochs.
+Source    Goyal et al., "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour" (2017), linear rule and gradual
+          warm-up; Malladi et al., "On the SDEs and Scaling Rules for Adaptive Gradient Algorithms" (2022), square root.
 """
 
 from __future__ import annotations

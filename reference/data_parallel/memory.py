@@ -1,14 +1,14 @@
-"""What a replica holds and what its gradients weigh: bytes, before anything is computed.
+"""The memory of a replica: what it holds and what its gradients weigh, in bytes, before anything is computed.
 
-Source    Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020), section 3.
 Idea      Data parallelism copies everything but the data. A replica of Psi parameters with Adam in mixed precision has
 
               2 Psi weights (fp16) + 2 Psi gradients (fp16) + 12 Psi: weights, momentum, variance in fp32  =  16 Psi
 
           bytes, 8 times the weights that one downloads; P replicas have P times that. Activations come on top.
-Volume    A synchronisation moves the gradients: a ring sends 2 (P - 1) / P of their bytes from each rank.
-Sharded   Tensor and pipeline parallelism leave a rank Psi / (TP PP) parameters; that, not Psi, is what data parallelism
+Sends     A synchronisation moves the gradients: a ring sends 2 (P - 1) / P of their bytes from each rank.
+          Tensor and pipeline parallelism leave a rank Psi / (TP PP) parameters; that, not Psi, is what data parallelism
           then copies and sends.
+Source    Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020), section 3.
 """
 
 from __future__ import annotations

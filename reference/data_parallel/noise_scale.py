@@ -1,15 +1,16 @@
 """The gradient noise scale: up to which batch size more samples a step save steps.
 
-Paper     McCandlish, Kaplan, Amodei et al., "An Empirical Model of Large-Batch Training" (2018).
 Idea      The mean gradient of B samples is G + noise: E |g_B|^2 = |G|^2 + tr(Sigma) / B, where Sigma is the covariance
           of the gradients of single samples. While noise is most of it, twice the batch is worth twice the step; when
           it is little of it, twice the batch tells nothing new. Both are equal at B_noise = tr(Sigma) / |G|^2.
-Model     steps S = S_min (1 + B_noise / B), samples S B = E_min (1 + B / B_noise): twice the least of each at B_noise.
-          Exact for one step where curvature is alike in all directions; elsewhere a rule of thumb, good to a factor.
-Measured  Data parallelism knows the gradients of two batch sizes anyway: the ranks' own ones and their average. So
+          A model: steps S = S_min (1 + B_noise / B), samples S B = E_min (1 + B / B_noise): twice the least of each at
+          B_noise. Exact for one step where curvature is alike in all directions; elsewhere a rule of thumb, good to a
+          factor.
+          Data parallelism knows the gradients of two batch sizes anyway: the ranks' own ones and their average. So
           there are two equations for |G|^2 and tr(Sigma), which have unbiased solutions. Four more numbers to add up.
 Price     Each of the two is noisy, and their quotient is biased: average both over many steps, then divide.
-Limits    B_noise grows during training, and it says nothing of the learning rate that each batch size needs.
+Exact     B_noise grows during training, and it says nothing of the learning rate that each batch size needs.
+Source    McCandlish, Kaplan, Amodei et al., "An Empirical Model of Large-Batch Training" (2018).
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Priority: the gradient that the next forward pass needs first leaves first, and a layer waits for no other's.
 
-Sources   Jayarajan et al., "Priority-based Parameter Propagation for Distributed DNN Training" (P3, 2019); Peng et al.,
-          "A Generic Communication Scheduler for Distributed DNN Training Acceleration" (ByteScheduler, 2019).
 Idea      A Replica waits for all gradients before the optimizer's step. Yet the first layer can go forward as soon as
           it has its own. So each layer takes its step just before its own forward pass, and meanwhile the gradients of
           the layers behind it are still coming in. The first layer's gradient is ready last and needed first: it has
@@ -10,13 +8,15 @@ Before    backward |bbbb|          |ffff| forward         (networks/priority.py:
           network     |3333222211110000|
 After     backward |bbbb|     |f f f f|
           network     |33 2 1 0000 11 22 33|
-Agreement Ranks that choose for themselves what leaves next choose differently, and their collectives do not meet. So
-          one order of pieces is made beforehand from times that are alike on all ranks (`order_of_pieces`), and each
-          rank starts a piece when it is its turn, its layer is complete, and fewer than `credits` are under way.
+Sends     As many bytes as a Replica.
 Price     A piece that is late holds up those behind it. What has left cannot be called back: small pieces overtake
           better, and each costs its latency; more credits keep the network busy, and let less overtake.
-Sends     As many bytes as a Replica.
+Exact     Ranks that choose for themselves what leaves next choose differently, and their collectives do not meet. So
+          one order of pieces is made beforehand from times that are alike on all ranks (`order_of_pieces`), and each
+          rank starts a piece when it is its turn, its layer is complete, and fewer than `credits` are under way.
 Left out  Whatever needs all gradients before the first step, such as clipping by their norm.
+Source    Jayarajan et al., "Priority-based Parameter Propagation for Distributed DNN Training" (P3, 2019); Peng et al.,
+          "A Generic Communication Scheduler for Distributed DNN Training Acceleration" (ByteScheduler, 2019).
 """
 
 from __future__ import annotations

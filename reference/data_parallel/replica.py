@@ -1,21 +1,21 @@
 """A replica: the gradients of the last layers are on their way while those of the first are still being computed.
 
-Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), section 3.2.
 Idea      A gradient is final as soon as the backward pass has left its layer. Hooks tell when; a bucket whose last
           gradient has come is all-reduced at once, while the backward pass goes on.
+          MPI moves data inside MPI calls, and our own collectives post their next round there. So each hook also tests
+          what is under way. (The virtual cluster's Iallreduce goes on by itself, as on a network card that reduces.)
 Before    backward    |bbbbbbbbbbbb|
           all-reduce               |cccccccccc|
 After     backward    |bbbbbbbbbbbb|                      nothing can leave before the first bucket is full, and the
           all-reduce      |ccc| |ccc||cc|                 last one is always exposed: step_time.py has the formula
-Agreement All ranks start their all-reduces in one order, that of the list of buckets. One that is full early waits for
+Sends     One all-reduce a bucket, and one of 8 bytes: how many samples there are. With accumulation no more than that,
+          however many micro-batches there are.
+Exact     All ranks start their all-reduces in one order, that of the list of buckets. One that is full early waits for
           those before it: on another rank they may have become full in another order, and collectives that are started
           in different orders add up what does not belong together, or never end. A layer that communicates by itself
           (batch_norm.py) gets a communicator of its own, comm.Dup(), so that the two orders cannot meet.
-Progress  MPI moves data inside MPI calls, and our own collectives post their next round there. So each hook also tests
-          what is under way. (The virtual cluster's Iallreduce goes on by itself, as on a network card that reduces.)
-Sends     One all-reduce a bucket, and one of 8 bytes: how many samples there are. With accumulation no more than that,
-          however many micro-batches there are.
 Left out  Sparse gradients; sharded ones (ZeRO); buffers such as BatchNorm's running mean (batch_norm.py).
+Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), section 3.2.
 """
 
 from __future__ import annotations

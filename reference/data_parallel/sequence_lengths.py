@@ -2,12 +2,12 @@
 
 Idea      The work of a step grows with its tokens, and in attention with the square of a sequence's length. Ranks
           with equally many sequences wait for the one that drew the long ones; within a batch short ones are padded.
-Measure   imbalance = max / mean of the ranks' work: how much longer a step takes than it had to.
-By work   `deal`: the longest first, each to whoever has the least so far. The largest load is then at most
-          4/3 - 1/(3 P) times the best possible (Graham 1969). A pure function of the lengths: nothing is sent.
-By length `batches_by_tokens`: sequences of similar length share a batch, which is full by its tokens, padding
-          included. The order of the batches is drawn, so that training does not go from short to long.
-Right     The ranks' counts of tokens differ then, so averages must be weighted with them (average.py).
+After     By work: `deal`: the longest first, each to whoever has the least so far. The largest load is then at most 4/3
+          - 1/(3 P) times the best possible (Graham 1969). A pure function of the lengths: nothing is sent.
+          By length: `batches_by_tokens`: sequences of similar length share a batch, which is full by its tokens,
+          padding included. The order of the batches is drawn, so that training does not go from short to long.
+Price     imbalance = max / mean of the ranks' work: how much longer a step takes than it had to.
+Exact     The ranks' counts of tokens differ then, so averages must be weighted with them (average.py).
 """
 
 from __future__ import annotations

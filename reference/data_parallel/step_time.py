@@ -1,19 +1,19 @@
-"""How long a step of data parallelism takes: a recurrence over the buckets of gradients.
+"""The time of a step of data parallelism: a recurrence over the buckets of gradients.
 
-Sources   Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), for buckets and
-          overlap; the recurrence is that of one queue with given arrival times.
 Idea      A bucket can be summed over the ranks once the backward pass has filled it, and when the bucket before it is
           through. So with tb_k the time at which bucket k is full, and c_k what its all-reduce takes,
 
               tc_k = max(tb_k, tc_(k-1)) + c_k          T = T_fwd + max(T_bwd, tc_last)        (tb, tc from T_fwd on)
 
-Claimed   T = max(T_compute, T_comm): too good. Nothing can be sent during the forward pass, nor before the first
-          bucket is full, and the last bucket is full when there is nothing left to hide it behind.
-Buckets   Too large: the first is full late and the last takes long. Too small: each pays the latency again.
+Before    One is told T = max(T_compute, T_comm): too good. Nothing can be sent during the forward pass, nor before the
+          first bucket is full, and the last bucket is full when there is nothing left to hide it behind.
+Price     With large buckets the first is full late and the last takes long; of small ones each pays the latency again.
           `best_limit` searches the one number that frameworks offer, `best_buckets` all ways to cut the layers.
 Exact     Equal to the virtual cluster's clock if the all-reduces of all ranks keep step: equal ranks, blocks and links,
           and no time for additions (gamma = 0), which another bucket's messages could hide.
 Left out  What communication takes from the computation (cores, memory bandwidth); stragglers (stragglers.py).
+Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), for buckets and
+          overlap; the recurrence is that of one queue with given arrival times.
 """
 
 from __future__ import annotations

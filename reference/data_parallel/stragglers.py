@@ -1,17 +1,17 @@
 """Stragglers: a synchronous step lasts as long as the slowest rank, and the slowest of many is slow.
 
-Sources   Chen et al., "Revisiting Distributed Synchronous SGD" (2016), for backup workers; Ferdinand et al., "Anytime
-          Minibatch" (2019), for working until a time and not until a number.
 Idea      A step takes max(t_1, ..., t_P). Its mean grows with P although no rank has become slower: by H_P = 1 + 1/2 +
           ... + 1/P ~ ln P mean delays if delays are exponential, by sqrt(2 ln P) deviations if they are normal.
-Always    A rank that is always slow gets fewer samples, in proportion to its speed: `proportional`. The average stays
+After     A rank that is always slow gets fewer samples, in proportion to its speed: `proportional`. The average stays
           right, because it is weighted with counts (average.py); a mean of the ranks' means would not.
-Now, then If now one rank is late and now another: work until a time and not until a number, `work_until`. Nobody waits
+          If now one rank is late and now another: work until a time and not until a number, `work_until`. Nobody waits
           for longer than one piece, and what a rank has not come to goes back, to be handed out again.
-Spares    Take the first P - b of P and drop the rest: `with_spares`. An all-reduce cannot do that: each of its ranks
-          waits for all; it takes a server that does not (asynchronous.parameter_server). And a rank that is always
-          slow is always dropped: nobody ever learns from data that it alone has, however the mean is counted.
+          Take the first P - b of P and drop the rest: `with_spares`. An all-reduce cannot do that: each of its ranks
+          waits for all; it takes a server that does not (asynchronous.parameter_server). And a rank that is always slow
+          is always dropped: nobody ever learns from data that it alone has, however the mean is counted.
 Left out  Stale gradients: what is dropped here could be used later (asynchronous.staleness).
+Source    Chen et al., "Revisiting Distributed Synchronous SGD" (2016), for backup workers; Ferdinand et al., "Anytime
+          Minibatch" (2019), for working until a time and not until a number.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Idea      Two things can be compared: the weights of all ranks, bit by bit, and the losses with those of the serial
           program on the same batches. Where a technique changes the losses (compression, late gradients), only the
           first is left, and the verdict says so.
-NaN       All ranks may hold the same NaN, bit by bit, and so may the serial program. That is a training which has
-          diverged, and verifies nothing. So losses and weights are looked at first.
 Price     The serial program on rank 0, while the others wait: for small models.
+Exact     All ranks may hold the same NaN, bit by bit, and so may the serial program. That is a training which has
+          diverged, and verifies nothing. So losses and weights are looked at first.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Idea      A pure function of (seed, step, rank), so that nobody has to send an index, a run can go on at any step, and
           any number of ranks sees the same global batch. In every epoch each sample comes once, in a new order.
-Uneven    The last batch of an epoch is smaller if `size` does not divide the samples; the ranks' shares differ by a
+Exact     The last batch of an epoch is smaller if `size` does not divide the samples; the ranks' shares differ by a
           sample if their number does not divide the batch, and some are empty if it is too small. Nothing is dropped
           and nothing repeated to make it even, as samplers often do. So a mean over ranks must be weighted.
 """

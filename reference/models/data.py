@@ -1,9 +1,9 @@
 """Real data, small enough for a laptop: pictures of digits, and a novel.
 
-digits    1,797 handwritten digits, 8 x 8 pixels of 0 to 16: Alpaydin and Kaynak, "Optical Recognition of Handwritten
-          Digits" (1998), the part that scikit-learn carries. The model tells which digit it is.
-text      Jane Austen, "Pride and Prejudice" (1813), chapters 1 to 30, 300 kB. In the public domain; the text is that
-          of the R package janeaustenr (Silge, 2022). The model tells the next byte. The last tenth is for testing.
+Source    Digits: 1,797 handwritten ones, 8 x 8 pixels of 0 to 16: Alpaydin and Kaynak, "Optical Recognition of
+          Handwritten Digits" (1998), the part that scikit-learn carries. The model tells which digit it is.
+          Text: Jane Austen, "Pride and Prejudice" (1813), chapters 1 to 30, 300 kB. In the public domain; the text is
+          that of the R package janeaustenr (Silge, 2022). The model tells the next byte. The last tenth is for testing.
 """
 
 from __future__ import annotations

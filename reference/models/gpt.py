@@ -1,16 +1,16 @@
 """GPT: a decoder-only transformer that tells the next token, small, and written to be read.
 
-Papers    Vaswani et al., "Attention Is All You Need" (2017); Radford et al., "Language Models are Unsupervised
-          Multitask Learners" (GPT-2, 2019), whose layout this is: learned positions, the norm before each sublayer
-          (pre-norm), GELU, and the sublayers' last weights initialised smaller, since 2 L of them add up.
 Idea      A stream x [b, s, h] of one vector per token. Each layer adds to it twice: attention, where a token looks at
           those before it, and a feed-forward network, where it thinks by itself.
-Tied      The head that turns a vector into logits uses the weights of the token embedding (Press and Wolf, 2017): one
+          The head that turns a vector into logits uses the weights of the token embedding (Press and Wolf, 2017): one
           parameter with two uses, whose gradient is the sum of both.
-Scale     GPT-2 draws its weights with a standard deviation of 0.02, which suits a width of a thousand. At a width of 32
+          GPT-2 draws its weights with a standard deviation of 0.02, which suits a width of a thousand. At a width of 32
           so little comes out of a layer that hundreds of steps pass before the model sees more than how often a byte
           occurs. So here it is 1 / sqrt(inputs), which leaves the size of a vector as it is at any width.
 Left out  Rotary positions, grouped heads, RMSNorm, a cache for generating.
+Source    Vaswani et al., "Attention Is All You Need" (2017); Radford et al., "Language Models are Unsupervised
+          Multitask Learners" (GPT-2, 2019), whose layout this is: learned positions, the norm before each sublayer
+          (pre-norm), GELU, and the sublayers' last weights initialised smaller, since 2 L of them add up.
 
 Letters in the shapes: b sequences, s tokens, h width, a heads, L layers, V vocabulary.
 """

@@ -3,7 +3,7 @@
 Idea      Those papers know neither layers nor optimizers: there is w, and a rank can ask for the gradient of its share
           of a batch at w. `Objective` makes that of a model and its data. `Quadratic` has the same methods and a
           minimum, curvature and noise that are known exactly.
-Sums      As everywhere here, a gradient is that of a SUM over samples and comes with their number.
+Exact     As everywhere here, a gradient is that of a SUM over samples and comes with their number.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 Idea      Nothing is computed in the page. Every setting of a grid is simulated here, by the functions that the chapter
           uses, and the page gets what they return; its script (explorer.js) decodes and draws. A setting for which
           there is no schedule carries the reason, the words of the ValueError.
-Packed    A grid has a hundred thousand actions and a million times, so they are written as briefly as they can be told:
+Sends     A grid has a hundred thousand actions and a million times, so they are written as briefly as they can be told:
 
           order   one letter per action, for kind and chunk: LETTERS[len(KINDS) * chunk + kind]. Its micro-batch is the
                   next one, 0, 1, 2, ..., unless `micro` lists those of that letter
@@ -29,11 +29,11 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ..pipeline.analysis import formulas
-from ..pipeline.analysis.bubbles import NoClosedForm, require
 from ..pipeline.analysis.draw import HEIGHTS, LIGHTER, PASS_COLOURS, gantt
 from ..pipeline.analysis.versions import kept_versions
 from ..pipeline.schedule import KINDS, Action, Schedule, needs
 from ..pipeline.schedules.catalogue import SCHEDULES, make
+from ..pipeline.schedules.record import NoClosedForm, require
 from ..pipeline.simulate import Costs, Times, activations, simulate
 from .widget import escaped, widget
 
@@ -60,7 +60,7 @@ class PassSeconds(NamedTuple):
         return Costs(F, I, W, send=send)
 
     def whole(self, send: float) -> Costs:
-        """What a rank's whole share costs, as closed forms take it. Raises Outside if stages differ."""
+        """What a rank's whole share costs, as closed forms take it. Raises NoClosedForm if stages differ."""
         require(self.last == 0, "stages of equal cost")
         return Costs(self.F, self.I, self.W, send=send)
 
@@ -138,7 +138,7 @@ class Explorer:
             "ranks": self.ranks,
             "micro_batches": self.micro_batches,
             "schedules": {
-                name: {"idea": SCHEDULES[name].idea, "chunks": self.chunks_of(name), "text": formulas.form(name).text}
+                name: {"idea": SCHEDULES[name].idea, "chunks": self.chunks_of(name), "text": SCHEDULES[name].bubble}
                 for name in self.names
             },
         }

@@ -1,4 +1,4 @@
-"""Which processors a rank runs on, and so which memory is near.
+"""Affinity: which processors a rank runs on, and so which memory is near.
 
 A machine with several sockets, or a socket with several memory controllers, is NUMA (non-uniform memory access): every
 processor reaches all memory, but that of another node through a slower link between them (UPI, Infinity Fabric), which
@@ -17,8 +17,8 @@ one node before it touches its memory, and start its threads (OpenMP, torch) aft
 
     python -m reference.perf.affinity 4
 
-Sources   Lameter, "NUMA: An Overview", ACM Queue (2013); Linux, Documentation/ABI/stable/sysfs-devices-node.
 Left out  Binding memory, moving pages, caches shared by some of the cores: hwloc knows them all.
+Source    Lameter, "NUMA: An Overview", ACM Queue (2013); Linux, Documentation/ABI/stable/sysfs-devices-node.
 """
 
 from __future__ import annotations

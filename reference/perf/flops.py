@@ -1,14 +1,14 @@
-"""What one operation of torch costs: FLOPs and bytes, from the shapes of its arguments.
+"""The cost of one operation of torch: FLOPs and bytes, from the shapes of its arguments.
 
-FLOPs     of the operations that have a formula: products of matrices, convolutions, attention, and their backward
+Idea      FLOPs of the operations that have a formula: products of matrices, convolutions, attention, and their backward
           passes. A multiply-add counts as 2. Attention counts the whole square of scores, though a causal kernel skips
           half of it: so do the papers (PaLM, Megatron-LM) whose figures one compares with. Flash attention's backward
           pass computes the scores again, and that counts too.
-Bytes     of every operation: each argument is read once from memory, each result written once. A view moves nothing;
-          of an expanded tensor only what is there; of a table from which rows are picked, the rows.
-Left out  the FLOPs of elementwise operations, norms and softmax: memory, not arithmetic, is what they wait for.
+          Bytes of every operation: each argument is read once from memory, each result written once. A view moves
+          nothing; of an expanded tensor only what is there; of a table from which rows are picked, the rows.
+Exact     torch.utils.flop_counter.FlopCounterMode has the same formulas, but none for attention on the CPU: it says 0.
+Left out  The FLOPs of elementwise operations, norms and softmax: memory, not arithmetic, is what they wait for.
           Caches, and fusion: on the CPU of this course as on a GPU without a compiler, each operation is by itself.
-Compare   torch.utils.flop_counter.FlopCounterMode has the same formulas, but none for attention on the CPU: it says 0.
 """
 
 from __future__ import annotations

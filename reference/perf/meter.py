@@ -4,11 +4,11 @@ Idea      Torch hands every operation to the innermost *dispatch mode* of the th
           backward pass too. This one notes what it costs (flops.py) and charges the seconds that it would take on a
           `device` (roofline.py) to the rank's clock. So the virtual cluster's time has computing in it, without a call
           in any technique; when a hook of the backward pass posts a message, the clock is at that very layer.
-Memory    Live bytes of four kinds: weights (and buffers) of the module, gradients, the optimizer's state, and
+          Live bytes of four kinds: weights (and buffers) of the module, gradients, the optimizer's state, and
           activations, which is everything else that operations make: what is kept for the backward pass, its
           temporaries, also a weight's gradient until it has been added to `.grad`. A tensor counts from the operation
           that made it until nothing refers to it; all views of one memory count once.
-Real ranks are not charged: their work has taken its own time. They count the same FLOPs and bytes.
+Exact     Real ranks are not charged: their work has taken its own time. They count the same FLOPs and bytes.
 Left out  tensors made before the meter began, unless they are the module's or the optimizer's, or given to `hold`; what
           libraries use inside an operation; what a caching allocator keeps.
 Try       with Meter(comm, device("A100 SXM"), model, optimizer) as meter:

@@ -1,14 +1,14 @@
 """The roofline: what a computation takes on a device that can multiply so fast and move bytes so fast.
 
-Paper     Williams, Waterman & Patterson, "Roofline: An Insightful Visual Performance Model for Multicore
-          Architectures" (Communications of the ACM 52(4), 2009).
 Idea      An operation of W FLOPs that moves Q bytes between the memory and the processor takes at least W / flops
           seconds to compute and at least Q / bandwidth seconds to move. Both go on at once, so the longer one counts.
           Their ratio I = W / Q, the operation's intensity, is all that matters: below the device's ridge point,
           flops / bandwidth, memory is the limit, above it arithmetic.
-Here      `overhead` seconds come on top of every operation: the launch of a kernel, some microseconds on a GPU.
+Price     `overhead` seconds come on top of every operation: the launch of a kernel, some microseconds on a GPU.
 Left out  caches (every operand comes from memory, every result goes back, so nothing is fused), several precisions at
           once, and the shapes that a device likes or not: that is what the `efficiency` of a device stands for.
+Source    Williams, Waterman & Patterson, "Roofline: An Insightful Visual Performance Model for Multicore
+          Architectures" (Communications of the ACM 52(4), 2009).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What each rank receives before and sends after each of its actions: derived from the order, never written by hand.
+"""Messages: what each rank receives before and sends after its actions. Derived from the order, never written by hand.
 
 Idea      An action needs others (schedule.needs). What it needs from another rank is a message: the activation that a
           stage puts out goes forward with F, the gradient for it comes back with B, or I if the backward pass is in
           two parts. Nothing else is sent, so whoever changes an order changes the messages with it.
-Tags      A message's tag follows from its kind, stage and micro-batch, so that both sides know it without asking, and
+          A message's tag follows from its kind, stage and micro-batch, so that both sides know it without asking, and
           messages may overtake each other.
 Sends     A cut between two stages on different ranks costs one activation and one gradient for each micro-batch.
 """

@@ -3,11 +3,11 @@
 Idea      A model of S stages, m micro-batches. Each micro-batch passes forward (F) through stages 0 ... S-1 and
           backward through S-1 ... 0. The backward pass is one action (B), or two: the gradient for the input (I),
           which the stage before waits for, and the gradient for the weights (W), which only the update (S) waits for.
-So        what an action needs follows from its kind, stage and micro-batch (`needs`); where a stage lives follows from
-          the order in which it occurs; and messages follow from both (messages.py). None of it is written by hand.
-Stages    are numbered along the model. A rank may have several (its chunks: interleaving, the V shape), and a stage may
-          live on two ranks, each with half of the micro-batches (DualPipe).
-Written   "2F0" is the forward pass of stage 2 for micro-batch 0.
+          So what an action needs follows from its kind, stage and micro-batch (`needs`); where a stage lives follows
+          from the order in which it occurs; and messages follow from both (messages.py). None of it is written by hand.
+          Stages are numbered along the model. A rank may have several (its chunks: interleaving, the V shape), and a
+          stage may live on two ranks, each with half of the micro-batches (DualPipe).
+          "2F0" is the forward pass of stage 2 for micro-batch 0.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""When everything in a schedule happens: exact times for any costs, by following the orders once.
+"""The simulator: when everything in a schedule happens, exactly, for any costs, by following the orders once.
 
 Idea      A rank does its actions in their order, each as soon as what it needs is there:
 
               start(a) = max(end of the action before it on this rank, end(n) + send for what it needs, n, elsewhere)
 
-          One pass over all actions, each after what it needs (schedule.turns). If the pass ends with actions left, the
+          One pass over all actions, each after what it needs (topological_order). If actions are left at its end, the
           schedule cannot be carried out.
-Messages  travel while their sender computes on, and take `send` seconds between two ranks, none within one.
-Bubble    is what is idle of all ranks' time, p times the makespan. The zero-bubble papers take the longest span of one
-          rank instead, from its own first start to its own last end: ranks that end later also began later, and begin
-          the next step later. In training, what counts is how much later each step ends than the one before: `period`.
+Sends     Messages travel while their sender computes on, and take `send` seconds between two ranks, none within one.
+Price     The bubble is what is idle of all ranks' time, p times the makespan. The zero-bubble papers take the longest
+          span of one rank instead, from its own first start to its own last end: ranks that end later also began later,
+          and begin the next step later. In training, what counts is how much later each step ends than the one before:
+          `period`.
 Left out  What messages take from each other when one link carries several at once.
 """
 

@@ -2,7 +2,7 @@
 
 Idea      A model that can be a pipeline is a chain: its output is what the last layer makes of what the layer before
           made of ... its input, one tensor each time. `layers` says what the chain is; a stage runs some of its links.
-Names     A parameter has in its stage the name that it has in the model. So a stage's parameters are part of the
+          A parameter has in its stage the name that it has in the model. So a stage's parameters are part of the
           model's checkpoint, and one that is in two places is known by its name: the embedding that is also the head's
           weight (tied), or a stage that lives on two ranks (DualPipe). Their gradients are added up in shared.py.
 Before    model(x)

@@ -27,6 +27,9 @@ NOT_CHOSEN = {  # functions that make the same without being a technique of thei
     "grid": "qsgd, terngrad, stochastic_rounding and int8 are grids",
     "shorter_float": "fp16 and bf16 are shorter floats",
     "damped": "made of another codec",
+    "make": "what makes each of the catalogue, by its name",
+    "in_gaps": "what zero bubble's are made with",
+    "find_schedule": "a schedule for given costs, of which there are too many for names",
 }
 
 

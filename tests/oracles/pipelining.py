@@ -8,12 +8,13 @@ what it carries out.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 
 import torch
 from torch import nn
 
 from reference.models import MLP, Data, batch, cross_entropy_sum, digits
+from reference.pipeline.schedules import SCHEDULES
+from reference.pipeline.schedules.record import LOOP, Placement
 
 from . import oracle
 
@@ -41,32 +42,12 @@ def ends(stages: int) -> list[int]:
     return [12 * (s + 1) // stages for s in range(stages - 1)] + [11]
 
 
-def one(r: int, p: int) -> list[int]:
-    """Rank r has stage r."""
-    return [r]
-
-
-def loop(r: int, p: int) -> list[int]:
-    """Rank r has the stages r and p + r."""
-    return [r, p + r]
-
-
-def v_shape(r: int, p: int) -> list[int]:
-    """Rank r has the stages r and 2 p - 1 - r."""
-    return [r, 2 * p - 1 - r]
-
-
-SCHEDULES: dict[str, tuple[str, Callable[[int, int], list[int]]]] = {
-    "GPipe": ("GPipe", one),
-    "1F1B": ("1F1B", one),
-    "interleaved 1F1B": ("Interleaved1F1B", loop),
-    "breadth first": ("LoopedBFS", loop),
-    "ZB-H1": ("InterleavedZeroBubble", one),
-    "interleaved ZB-H1": ("InterleavedZeroBubble", loop),
-    "ZB-V": ("ZBVZeroBubble", v_shape),
-    "DualPipeV": ("DualPipeV", v_shape),
-}
-"""Our names, torch's, and where its stages are."""
+TORCHS: dict[str, tuple[str, Placement]] = {
+    name: (record.elsewhere["PyTorch"].removeprefix("Schedule"), record.placement)
+    for name, record in SCHEDULES.items()
+    if "PyTorch" in record.elsewhere
+} | {"interleaved ZB-H1": ("InterleavedZeroBubble", LOOP)}
+"""Our names, torch's, and where its stages are; the last is in torch only."""
 
 
 def noting(stage, order: list[str]):
@@ -117,7 +98,7 @@ def one_step(name: str, numbers: list[int], stages: int) -> dict:
 def pipelining(rank: int, ranks: int) -> dict[str, dict]:
     """One step of each schedule."""
     found = {}
-    for ours, (theirs, places) in SCHEDULES.items():
-        numbers = places(rank, ranks)
+    for ours, (theirs, placement) in TORCHS.items():
+        numbers = placement.stages(rank, ranks, 2)
         found[ours] = one_step(theirs, numbers, ranks * len(numbers))
     return found

@@ -1,6 +1,8 @@
-"""Who waits for whom: circles in an order, and the deadlocks that synchronous sends add.
+"""Deadlocks: who waits for whom, in the circles of an order and by what synchronous sends add to them.
 
-Circle    Ranks wait for each other's actions in a circle: no way of sending helps, the order is wrong.
+Idea      Leave out what actions compute, and a rank is a list of groups of calls. A group ends when the other side of
+          each of its calls has been called too; follow all ranks as far as they come.
+          If ranks wait for each other's actions in a circle, no way of sending helps: the order is wrong.
 Sends     A synchronous send ends when the other side receives (MPI's Ssend; Send of a large message; NCCL's). Then an
           order may be right and hang all the same:
 
@@ -11,8 +13,6 @@ Sends     A synchronous send ends when the other side receives (MPI's Ssend; Sen
 
           1F1B hangs with blocking sends from two ranks and two micro-batches on: rank 0 sends its second activation
           while rank 1 sends its first gradient, and neither is there to receive.
-Idea      Leave out what actions compute, and a rank is a list of groups of calls. A group ends when the other side of
-          each of its calls has been called too; follow all ranks as far as they come.
 Left out  Receives that are called earlier than just before their action. With those, "grouped" hangs less often.
 """
 

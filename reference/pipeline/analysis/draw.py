@@ -1,11 +1,11 @@
-"""Schedules as text, as a figure, as a table and as a timeline that Perfetto opens.
+"""Drawings of schedules: as text, as a figure, as a table and as a timeline that Perfetto opens.
 
-Text      `picture` writes the order, `gantt` the times, one column per unit of time: a small case is read by eye, and
+Idea      `picture` writes the order, `gantt` the times, one column per unit of time: a small case is read by eye, and
           is a test.
-Figure    `draw` has one bar per action. Colours are Okabe and Ito's (2008), which the colour-blind tell apart, and W
-          has lower bars; a rank's second, third and fourth chunks are ever lighter, and more look as the fourth does;
-          a number in a bar is its micro-batch.
-Times     may be simulated or recorded: nothing here needs starts that are aligned.
+          `draw` has one bar per action. Colours are Okabe and Ito's (2008), which the colour-blind tell apart, and W
+          has lower bars; a rank's second, third and fourth chunks are ever lighter, and more look as the fourth does; a
+          number in a bar is its micro-batch.
+Exact     Times may be simulated or recorded: nothing here needs starts that are aligned.
 """
 
 from __future__ import annotations

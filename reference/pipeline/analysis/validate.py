@@ -1,13 +1,15 @@
-"""Is this a schedule? If not: the first action that is wrong, why, and what to do about it.
+"""The validator: is this a schedule? If not, the first action that is wrong, why, and what to do about it.
 
-Rules     1. Every micro-batch passes every stage forward once and backward once (B, or I and W), both on one rank.
+Idea      1. Every micro-batch passes every stage forward once and backward once (B, or I and W), both on one rank.
           2. In a rank's order, an action comes after what it needs on that rank.
           3. An optimizer step comes after the gradients that it applies, and no gradient is forgotten.
           4. Ranks do not wait for each other in a circle (deadlock.py).
           5. No micro-batch meets two versions of the weights, but as the schedule's `weights` says (versions.py).
           6. If sends are synchronous, they do not deadlock either (deadlock.py).
-Errors    name the action in the schedule's own words, its rank, and its place in that rank's order, counted from 0.
-Times     of an order may be wrong although the order is right: `check_times` finds an action that starts too early.
+Exact     Errors name the action in the schedule's own words, its rank, and its place in that rank's order, counted from
+          0.
+          Times of an order may be wrong although the order is right: `check_times` finds an action that starts too
+          early.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Which version of the weights each micro-batch meets, and how many versions have to be kept.
+"""Versions of the weights: which one each micro-batch meets, and how many of them have to be kept.
 
-Papers    PipeDream: Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training" (2019). 2BW:
-          Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training" (2021).
 Idea      Version n of a stage's weights is what n updates have made of them. A micro-batch's forward and backward pass
           must use the same version, so one that is still used is kept when the next is made.
 
@@ -11,6 +9,8 @@ Idea      Version n of a stage's weights is what n updates have made of them. A 
 
 Price     PipeDream: on stage s of p, micro-batch i lacks the last min(i, p - 1 - s) updates, so early stages are staler
           than late ones, and p - s versions are kept. 2BW: two versions everywhere, delay 1.
+Source    PipeDream: Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training" (2019). 2BW:
+          Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training" (2021).
 """
 
 from __future__ import annotations

@@ -1,28 +1,29 @@
-"""What a pipeline sends: bytes, seconds, and the same for tensor parallelism, which cuts within layers.
+"""The volume of a pipeline: bytes, seconds, and the same for tensor parallelism, which cuts within layers.
 
-Paper     Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021).
 Idea      What crosses a cut is what a layer puts out, and as many bytes of gradient come back:
 
               n = b s h * itemsize        b sequences of s tokens, width h. Not b h: every token has its vector.
 
           A step of m micro-batches sends 2 (p - 1) m n bytes over all cuts, 2 (p v - 1) m n with v chunks a rank;
           a rank between others sends 2 m v n, however many layers it has.
-Tensor    parallelism over t ranks sums up n bytes in each layer twice forward and twice backward (twice more if the
-          layer is recomputed). A ring sends 2 (t - 1) / t n for it, so a rank sends 8 (t - 1) / t n for each layer and
-          micro-batch: for L layers about 4 L (t - 1) / t times what a rank of a pipeline sends. In its plain form
+Sends     Tensor parallelism over t ranks sums up n bytes in each layer twice forward and twice backward (twice more if
+          the layer is recomputed). A ring sends 2 (t - 1) / t n for it, so a rank sends 8 (t - 1) / t n for each layer
+          and micro-batch: for L layers about 4 L (t - 1) / t times what a rank of a pipeline sends. In its plain form
           nothing hides it.
-So        tensor parallelism within a machine, where links are fast, and pipelines between machines; up to the bubble.
-Placement A rank gets layers that follow each other: p - 1 cuts. Dealt out in turn (layer i to rank i mod p), each of
+          A rank gets layers that follow each other: p - 1 cuts. Dealt out in turn (layer i to rank i mod p), each of
           the L - 1 boundaries is a cut, and one micro-batch is no faster: 1/p of the ranks compute at any time.
-Fewer     layers than ranks cannot be cut: a pipeline needs layers >= stages, not the other way round.
-Scatter   and gather: the t tensor-parallel ranks of a stage hold the same activation. Instead of all of it through a
-          network card of its own, each sends a t-th, and the receivers put it together by an all-gather over the fast
-          links within their node: n / (t slow) + (t - 1)/t n / fast seconds instead of n / slow. It is interleaving
-          that needs this: v times as many messages for a v-th of the bubble. If every pass waits for its message, a
-          step takes (m v + p - 1)(T/v + 2c), T = F + B of a rank's share, c seconds of a message, shortest near
-          v = sqrt((p - 1) T / (2 c m)): many chunks for few micro-batches and quick messages; one, if m is large.
+          Scatter and gather: the t tensor-parallel ranks of a stage hold the same activation. Instead of all of it
+          through a network card of its own, each sends a t-th, and the receivers put it together by an all-gather over
+          the fast links within their node: n / (t slow) + (t - 1)/t n / fast seconds instead of n / slow. It is
+          interleaving that needs this: v times as many messages for a v-th of the bubble. If every pass waits for its
+          message, a step takes (m v + p - 1)(T/v + 2c), T = F + B of a rank's share, c seconds of a message, shortest
+          near v = sqrt((p - 1) T / (2 c m)): many chunks for few micro-batches and quick messages; one, if m is large.
+Price     So tensor parallelism within a machine, where links are fast, and pipelines between machines; up to the
+          bubble.
+Exact     Fewer layers than ranks cannot be cut: a pipeline needs layers >= stages, not the other way round.
 Left out  What smaller products cost tensor parallelism; messages that travel while the next pass computes
           (interleaved.py: lead), latencies; sequence parallelism, which sends as much (chapter 6).
+Source    Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021).
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Idea      A receive has to be posted before its message comes, with memory of th
           sizes; who sends will know them when it has computed. But sizes can be had without computing: a stage that
           runs on torch's meta device handles shapes only. So the stages pass a description along the chain, once for
           each shape of micro-batch, and later messages carry nothing but numbers.
-Frozen    If no weight so far is trained, nobody needs the gradient for a boundary, and none is sent.
 Sends     16 bytes in every step, to see that all ranks have the same shapes; for shapes that are new, a broadcast of
           some tens of bytes for each stage.
+          If no weight so far is trained, nobody needs the gradient for a boundary, and none is sent.
 """
 
 from __future__ import annotations

@@ -3,13 +3,20 @@
 Idea      A rank does the actions of its order one after the other. Before an action it waits for what comes from other
           ranks; after it, it sends what others need (mailbox.py). passes.py does F, B, I and W. Nothing here knows of
           any schedule by name.
-Mean      Each micro-batch's loss is a sum over its targets, and its backward pass begins with 1 / n, n the targets of
-          all micro-batches. So gradients need only be added, and micro-batches of unequal size count right.
-Update    When all its passes are done, a rank adds up the gradients of parameters that live in several places
+
+              1F1B on two ranks, two micro-batches; x0: the activation of micro-batch 0, g0: the gradient for it
+              rank 0  F0   F1   ..   B0   ..   B1
+                         x0   x1   g0        g1
+                         v    v    ^         ^
+              rank 1  ..   F0   B0   F1   B1   ..
+
+          When all its passes are done, a rank adds up the gradients of parameters that live in several places
           (shared.py); then S calls the optimizers. With weights "stash" or "double" S comes where it stands in the
           order, and a gradient is that of the mean over the micro-batches since the S before.
 Sends     b s h numbers a boundary between two ranks for each micro-batch of b sequences of s tokens, as wide as h, and
           as many back; 16 bytes to agree on the micro-batches and 8 for the loss, in one all-reduce each.
+Exact     Each micro-batch's loss is a sum over its targets, and its backward pass begins with 1 / n, n the targets of
+          all micro-batches. So gradients need only be added, and micro-batches of unequal size count right.
 Left out  Data parallelism over pipelines, and clipping by the norm of all gradients (chapter 11).
 """
 

@@ -1,8 +1,8 @@
 """Mail: what a rank of a pipeline receives and sends around its actions, without ever blocking a neighbour.
 
-Never     a blocking send: two neighbours may both be sending, one an activation, the other a gradient. Sends are begun,
-          and their memory is kept until they are complete.
-Ahead     Receives are posted some actions early, so that a message finds its memory while its receiver still computes.
+Idea      Never a blocking send: two neighbours may both be sending, one an activation, the other a gradient. Sends are
+          begun, and their memory is kept until they are complete.
+          Receives are posted some actions early, so that a message finds its memory while its receiver still computes.
           Most MPIs move a large message only when both sides have called MPI: a receive that is posted late makes the
           message wait, and one that is posted early occupies memory.
 Sends     what messages.py has derived; nothing for a boundary that needs no gradients (boundaries.py).

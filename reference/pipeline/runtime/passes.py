@@ -5,10 +5,10 @@
               I   dx from dy                free the graph, keep what W needs (split_backward.py)
               W   dW                        free that
 
-Dropout   draws from a generator of (seed, step, stage, micro-batch): the masks do not depend on the schedule, and a
-          forward pass that is repeated draws the same ones again.
-Recompute A stage in `recompute` keeps x only, and repeats the forward pass when its backward pass begins: Chen, Xu,
+Price     A stage in `recompute` keeps x only, and repeats the forward pass when its backward pass begins: Chen, Xu,
           Zhang and Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016).
+Exact     Dropout draws from a generator of (seed, step, stage, micro-batch): the masks do not depend on the schedule,
+          and a forward pass that is repeated draws the same ones again.
 Left out  Buffers that change in the forward pass, as batch normalisation's do: a recomputed stage changes them twice.
 """
 

@@ -1,20 +1,20 @@
 """The backward pass in two parts: the gradient for the input at once, those for the weights whenever there is time.
 
-Paper     Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism" (2023).
 Idea      y = x W^T has two products in its backward pass: dx = dy W, which the stage before waits for, and
           dW = dy^T x, which nobody waits for but the optimizer. Autograd does both at once. So while a stage runs
           inside `deferred`, its layers are autograd.Functions whose backward pass computes dx alone, and puts what W
           has to do into a queue.
+          nn.Linear is written out. Another layer with a matrix (an embedding, a convolution) gets a small graph of its
+          own, through which autograd goes twice: for dx, then for dW. It must take one tensor and give one.
 Before    B    dx and dW of every layer, from the last to the first          all that was kept is freed
 After     I    dx of every layer           all is freed but x and dy of the layers that are split
           W    dW of every layer           the rest
-Layers    nn.Linear is written out. Another layer with a matrix (an embedding, a convolution) gets a small graph of its
-          own, through which autograd goes twice: for dx, then for dW. It must take one tensor and give one.
-Sends     what B does
+Sends     What B does.
 Price     x and dy are kept until W. Of a GPT's block these are 7 + 9 b s h numbers, where the graph up to then was 16,
           or 30 if dropout's masks and attention's scores are in it: I frees little, and sometimes nothing.
-Not split Layers whose parameters are vectors (norms), and parameters that a module with children uses itself (a table
+Left out  Layers whose parameters are vectors (norms), and parameters that a module with children uses itself (a table
           of positions): their gradients are cheap, and added up in I.
+Source    Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism" (2023).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A stage of a GPT that takes a sequence piece by piece, forward and backward, and gives what the whole would give.
 
-Paper     Li et al., "TeraPipe: Token-Level Pipeline Parallelism for Training Large-Scale Language Models" (2021).
 Idea      All but attention treats each token by itself. In attention a piece needs the keys and values of the pieces
           before it: they are kept. Backward, their gradients come from all pieces behind: these are added up until it
           is their own piece's turn, and then go on from there together with the gradient of its output.
-So        what is kept is a stack. The last piece forward is the first piece backward, and no other order will do.
+          So what is kept is a stack: the last piece forward is the first piece backward, and no other order will do.
 Price     Keys and values of a sequence stay until its backward pass: 2 s h numbers a layer.
 Left out  The executor, which knows nothing of sequences. The embedding, whose positions would have to begin where the
           piece does. A kernel that skips what the mask hides.
+Source    Li et al., "TeraPipe: Token-Level Pipeline Parallelism for Training Large-Scale Language Models" (2021).
 """
 
 from __future__ import annotations

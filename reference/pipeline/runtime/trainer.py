@@ -2,9 +2,9 @@
 
 Idea      Of P ranks, p make a pipeline. If P is k p, there are k of them, and each takes its share of every batch: data
           parallelism over pipelines. The ranks that have the same stages average their gradients after the step.
+          The model is cut so that the slowest stage has the fewest FLOPs (partition.py).
 Before    models.train(model, data, optimizer, ...)
 After     the same losses and weights, each rank with gradients and optimizer state of its own stages only
-Cut       so that the slowest stage has the fewest FLOPs (partition.py).
 Left out  Averaging while the backward passes go on (data_parallel/replica.py does): the gradients of a stage are
           complete when the last micro-batch is through. The whole model is built on each rank, for it is small.
 """

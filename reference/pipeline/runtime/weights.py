@@ -1,16 +1,17 @@
 """The versions of a stage's weights, for schedules that update before all passes that have begun are over.
 
-Papers    PipeDream: Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training" (2019). 2BW:
-          Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training" (2021).
 Before    An optimizer writes into the weights. A backward pass whose forward pass ran before that would multiply by
           weights that its activations have never met: the gradient of no loss at all. (Torch notices, and raises.)
 After     Each pass is told its version (versions.py). The latest lives in the module, where the optimizer finds it. A
           step that would overwrite a version which is still used leaves that version its memory and moves the module to
           a copy: p - s versions on stage s in PipeDream, two everywhere in 2BW. If nobody uses it, nothing is copied.
-Gradient  is taken at the version that the passes used, and applied to the latest, which has moved on meanwhile:
-          w(v + 1) = w(v) - rate * gradient(w(v - delay)), and for the stages of PipeDream at different delays.
+Exact     The gradient is taken at the version that the passes used, and applied to the latest, which has moved on
+          meanwhile: w(v + 1) = w(v) - rate * gradient(w(v - delay)), and for the stages of PipeDream at different
+          delays.
 Left out  Buffers have no versions: batch normalisation's running statistics change in the order of the passes.
           PipeDream's vertical sync, with which a micro-batch meets the same version on all stages. In 2BW it does.
+Source    PipeDream: Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training" (2019). 2BW:
+          Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training" (2021).
 """
 
 from __future__ import annotations

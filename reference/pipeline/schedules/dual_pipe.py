@@ -1,18 +1,19 @@
 """DualPipe: micro-batches enter at both ends, and forward passes run beside backward passes of the other direction.
 
-Papers    DeepSeek-AI, "DeepSeek-V3 Technical Report" (2024), section 3.2.1, and the repository DualPipe (2025).
-          The V shape: Qi et al., "DualPipe could be better without the Dual" (2025), who cut it in half.
 Idea      The messages of expert parallelism are hidden if a forward pass of one micro-batch and a backward pass of
           another run side by side (Schedule.overlapped): one computes while the other waits for its messages. For
           that, both must be at hand on a rank at any time. So half of the micro-batches enter at rank 0 and half at the
           last; every rank has two stages of the model, and every stage lives on two ranks.
-V shape   The ranks r and p - 1 - r have the same two stages and do the same. One half of the ranks alone, with all of
+          The ranks r and p - 1 - r have the same two stages and do the same. One half of the ranks alone, with all of
           its micro-batches from one end, is DualPipeV: p ranks, 2p stages, rank r has stages r and 2p - 1 - r.
 Price     Every rank keeps what p + 1 micro-batches leave in a stage (2p + 1 with DualPipeV, whose stages are half as
           large), and DualPipe keeps the weights twice.
-Letters   A rank has a near side (0), whose micro-batches come to it first, and a far side (1). q ranks lie before it
-          on its near side; the sides meet after n ranks; c micro-batches come from each side.
 Left out  how the two passes of a pair are cut into parts and interleaved: Costs.pair is what comes out.
+Source    DeepSeek-AI, "DeepSeek-V3 Technical Report" (2024), section 3.2.1, and the repository DualPipe (2025).
+          The V shape: Qi et al., "DualPipe could be better without the Dual" (2025), who cut it in half.
+
+Letters: a rank has a near side (0), whose micro-batches come to it first, and a far side (1). q ranks lie before it on
+its near side; the sides meet after n ranks; c micro-batches come from each side.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import itertools
 from collections import deque
 
 from ..schedule import Action, Schedule, check_sizes, flushed
+from .record import BOTH_ENDS, ONE_VERSION, V_SHAPE, Form, RankCosts, ScheduleRecord, even_peaks, require
 
 
 def dual_pipe(p: int, m: int) -> Schedule:
@@ -97,3 +99,56 @@ def _rank(q: int, n: int, c: int, stages: tuple[int, int], first: tuple[int, int
             if kind == "I":
                 waiting.append(Action("W", stages[side], i))
     return order, frozenset(pairs)
+
+
+def dual_pipe_idle(p: int, m: int, v: int, x: RankCosts) -> float:
+    """Seconds; exact where `folded_idle` is."""
+    return folded_idle(p // 2, x)
+
+
+def dual_pipe_v_idle(p: int, m: int, v: int, x: RankCosts) -> float:
+    """Seconds; exact where `folded_idle` is."""
+    return folded_idle(p, x) / 2
+
+
+def folded_idle(n: int, x: RankCosts) -> float:
+    """DualPipe, n ranks to the middle; exact for c = 0 and max(F, B) <= pair <= F + B. DeepSeek's formula,
+    (n - 1)(pair + B - 3W), is this for F = I >= W."""
+    require(x.c == 0 and max(x.F, x.B) <= x.pair <= x.F + x.B, "c = 0 and max(F, B) <= pair <= F + B")
+    h = n - 1
+    return h * (max(x.I - x.W, 0.0) + x.pair - x.F - x.B) + max(2 * h * x.F, (h - 1) * x.F + h * x.I) * (h > 0)
+
+
+PAIRS = "F = I, W <= I, B <= FB <= F + B"
+DUAL_PIPE_IDLE = Form(dual_pipe_idle, "(p / 2 - 1)(FB + B - 3W)", PAIRS)
+DUAL_PIPE = ScheduleRecord(
+    name="DualPipe",
+    make=dual_pipe,
+    idea="micro-batches from both ends; F and B side by side",
+    source="DeepSeek-AI (2024)",
+    elsewhere={"dualpipe": "DualPipe"},
+    placement=BOTH_ENDS,
+    weights="flush",
+    options=(),
+    refuses=dual_pipe_refuses,
+    idle=DUAL_PIPE_IDLE,
+    span=DUAL_PIPE_IDLE,
+    peaks=even_peaks(lambda p, m: p + 1, "p + 1"),
+    versions=ONE_VERSION,
+)
+DUAL_PIPE_V_IDLE = Form(dual_pipe_v_idle, "(p - 1)(FB + B - 3W) / 2", PAIRS)
+DUAL_PIPE_V = ScheduleRecord(
+    name="DualPipeV",
+    make=dual_pipe_v,
+    idea="one half of DualPipe's ranks, with all stages in a V",
+    source="Qi et al. (2025)",
+    elsewhere={"PyTorch": "ScheduleDualPipeV", "dualpipe": "DualPipeV"},
+    placement=V_SHAPE,
+    weights="flush",
+    options=(),
+    refuses=dual_pipe_v_refuses,
+    idle=DUAL_PIPE_V_IDLE,
+    span=DUAL_PIPE_V_IDLE,
+    peaks=even_peaks(lambda p, m: p + 0.5, "p + 1/2"),
+    versions=ONE_VERSION,
+)

@@ -1,12 +1,12 @@
 """A scheduler: a good order for given costs and a given memory, where no named schedule was made for them.
 
-Paper     Qi et al., "Zero Bubble Pipeline Parallelism" (2023), section 3: heuristics with several settings, of which
-          the best is kept; ZB-1p and ZB-2p are what they found with memory for p and for 2p activations.
 Idea      Simulation is cheap, so try. An order of F and I has few numbers (how many forward passes each rank does
           first; how long a micro-batch takes from rank to rank); each W goes into a gap (weight_gradients.py), which
           may be a little too short (slack). From a good start, change one number at a time as long as it gets better.
-Never     worse than a named schedule that has room: these compete.
+          What is found is never worse than a named schedule that has room: these compete.
 Left out  proof that nothing is better, but for `least_span`; small cases the tests compare with all orders there are.
+Source    Qi et al., "Zero Bubble Pipeline Parallelism" (2023), section 3: heuristics with several settings, of which
+          the best is kept; ZB-1p and ZB-2p are what they found with memory for p and for 2p activations.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator
 
 from ..schedule import Schedule, check_sizes
 from ..simulate import UNIT, Costs, Times, activations, simulate
-from .plain import one_f_one_b
+from .catalogue import SCHEDULES
+from .record import LINE, V_SHAPE
 from .weight_gradients import Cycle, NoRoom, Pass, in_gaps
-from .zero_bubble import in_line, in_v, repeated, v_half, v_min, zb_h1, zb_h2, zb_v
+from .zero_bubble import in_line, in_v, repeated
 
-NAMED = {"line": (one_f_one_b, zb_h1, zb_h2), "V": (zb_v, v_half, v_min)}
+PLACEMENTS = {placement.name: placement for placement in (LINE, V_SHAPE)}
 SLACKS = (0.0, 0.1, 0.3, 0.6, 0.9)
 
 Measure = Callable[[Times], float]
@@ -68,7 +69,7 @@ def find_schedule(
         except (NoRoom, Cycle):
             return math.inf, None
 
-    named = [make(p, m) for make in NAMED[placement]]
+    named = named_schedules(p, m, placement)
     costs.check(named[0])
     found = [judge(schedule) for schedule in named if max(activations(schedule, kept)) <= memory]
     for (orders, start), slack in itertools.product(_families(p, m, placement, memory), SLACKS):
@@ -78,13 +79,22 @@ def find_schedule(
     return best
 
 
+def named_schedules(p: int, m: int, placement: str) -> list[Schedule]:
+    """Those of the catalogue that update after a flush and have their stages there, as far as there are any."""
+    return [
+        record.make(p, m)
+        for record in SCHEDULES.values()
+        if record.placement is PLACEMENTS[placement] and record.weights == "flush" and not record.refuses(p, m)
+    ]
+
+
 def check_room(memory: float, placement: str, kept: float) -> None:
     """Raise ValueError unless one micro-batch has room, in a placement that is known."""
-    if placement not in NAMED:
-        raise ValueError(f"placement must be one of {', '.join(NAMED)}, not {placement!r}")
+    if placement not in PLACEMENTS:
+        raise ValueError(f"placement must be one of {', '.join(PLACEMENTS)}, not {placement!r}")
     if not 0 <= kept <= 1:
         raise ValueError(f"kept = {kept}: W needs between none (0) and all (1) of an activation")
-    least = {"line": 1, "V": 2}[placement]
+    least = PLACEMENTS[placement].chunks or 1
     if not memory >= least:
         raise ValueError(f"memory = {memory}: one micro-batch alone leaves {least} on a rank, give it that much")
 

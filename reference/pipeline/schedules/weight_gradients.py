@@ -1,9 +1,9 @@
-"""From an order of forward passes and backward passes for the input (F and I) to a schedule: where each W goes.
+"""Weight gradients in an order of forward passes and backward passes for the input (F and I): where each W goes.
 
 Idea      Nobody but the optimizer waits for a W. So the order of F and I makes the shape of a schedule, and a W goes
           where it costs nothing: into a gap in which its rank would wait anyway. Until there is one it waits, but no
           longer than to the forward pass for which there is no memory left.
-Method    The orders are followed in time, as simulate() does, and a W is put in where one of the two is the case. Which
+          The orders are followed in time, as simulate() does, and a W is put in where one of the two is the case. Which
           gap is long enough depends on the costs; the named schedules take all passes to be equally long.
 """
 
@@ -41,7 +41,7 @@ def in_gaps(
 
     limit   activations that a rank has room for, as `activations` counts them, with `kept`
     slack   by what part of a W the next pass may be held up for it
-    Raises NoRoom if there is not enough for these orders, Circle if they wait for each other.
+    Raises NoRoom if there is not enough for these orders, Cycle if they wait for each other.
     """
     plan = Schedule(name, tuple(tuple(numbered(order, m)) for order in orders))
     ranks = [_Rank(costs, kept) for _ in orders]
@@ -88,7 +88,7 @@ class _Rank:
 
 
 def check_all(plan: Schedule, done: Container[Action]) -> None:
-    """Raise Circle unless all actions of the plan are done."""
+    """Raise Cycle unless all actions of the plan are done."""
     waiting = [(r, next((a for a in order if a not in done), None)) for r, order in enumerate(plan)]
     words = [
         f"rank {r} with {action} for {next(need for need in needs(action, plan) if need not in done)}"

@@ -1,7 +1,5 @@
-"""How large and how many micro-batches, if the batch is given: m = batch / b.
+"""Micro-batches: how large and how many, if the batch is given: m = batch / b.
 
-Source    Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021): a
-          step takes (m + p - 1) t(b), with t(b) the seconds of a micro-batch of b samples on a stage.
 Idea      Many small ones shrink the bubble, (p - 1) t(b). But small ones are dear: a pass has costs that do not depend
           on b, such as launching kernels, products too small to fill a device, and the latency of messages. With
           t(b) = fixed + b slope, and work = batch * slope,
@@ -9,14 +7,16 @@ Idea      Many small ones shrink the bubble, (p - 1) t(b). But small ones are de
               step(m) = (m + p - 1) (fixed + work / m)      least at m = sqrt((p - 1) work / fixed):
                         (sqrt(work) + sqrt((p - 1) fixed))^2
 
-Not       the largest m for which m activations of one micro-batch fit: for a given batch these are m * (batch / m)
-          samples, whatever m is, and 1F1B keeps no more than p micro-batches of batch / m. More micro-batches need
+          It is not the largest m for which m activations of one micro-batch fit: for a given batch these are m * (batch
+          / m) samples, whatever m is, and 1F1B keeps no more than p micro-batches of batch / m. More micro-batches need
           LESS memory; what memory limits from above is b.
-Nor       as many as the link can carry during a step: bytes and seconds of a micro-batch both go with b, so a link that
-          is too slow is so for any m. Only its latency counts the micro-batches.
-Rule      m >= 4 p keeps the bubble below 20 %. Whether it is the best, `best_count` says: where work / fixed, what the
+          Nor is it as many as the link can carry during a step: bytes and seconds of a micro-batch both go with b, so a
+          link that is too slow is so for any m. Only its latency counts the micro-batches.
+          m >= 4 p keeps the bubble below 20 %. Whether it is the best, `best_count` says: where work / fixed, what the
           whole batch takes over what one micro-batch wastes, is about 16 p.
 Left out  Batches that may grow (data_parallel/batch_size.py). All micro-batches have the same size here.
+Source    Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021): a
+          step takes (m + p - 1) t(b), with t(b) the seconds of a micro-batch of b samples on a stage.
 """
 
 from __future__ import annotations

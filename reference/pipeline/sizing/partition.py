@@ -1,7 +1,5 @@
-"""Which layers make a stage: the cut whose slowest stage is fastest.
+"""The partition of layers into stages: the cut whose slowest stage is fastest.
 
-Sources   The dynamic programme over prefixes is an old one for chains; Narayanan et al., "PipeDream: Generalized
-          Pipeline Parallelism for DNN Training" (2019), cut a network with it, and put messages between the stages.
 Idea      All stages work at once, so a pipeline is as fast as its slowest stage. With c(r, k, i) the seconds of one
           micro-batch on stage r if layers k ... i - 1 make it, and best[r][i] the slowest stage of the best way to cut
           the first i layers into stages 0 ... r:
@@ -9,15 +7,19 @@ Idea      All stages work at once, so a pipeline is as fast as its slowest stage
               best[r][i] = min over k < i of max(best[r - 1][k], c(r, k, i))             best[0][i] = c(0, 0, i)
 
           O(N^2 P) for N layers and P stages, because prefix sums give c in O(1).
-Not       the sum in the place of the max (`additive`): on equal workers each cut costs the same, namely everything.
-          Nor equal numbers of layers (`equal_counts`): an embedding is no block, and a head may weigh ten of them.
-Workers   may differ in speed and memory; r stands for both, and their order is given. What does not fit costs infinity.
-Memory    A stage holds its layers' weights (with gradients and the optimizer's state) and what `live` micro-batches
-          leave behind. How many these are is the schedule's affair: activations(one_f_one_b(p, m)) is min(m, p - r).
-Messages  travel while others compute, so a link is one more stage between two (`overlap`), or they do not, and
+          It is not the sum in the place of the max (`additive`): on equal workers each cut costs the same, namely
+          everything. Nor equal numbers of layers (`equal_counts`): an embedding is no block, and a head may weigh ten
+          of them.
+          Workers may differ in speed and memory; r stands for both, and their order is given. What does not fit costs
+          infinity.
+Sends     Messages travel while others compute, so a link is one more stage between two (`overlap`), or they do not, and
           a stage sends and receives in its own time. Each cut is crossed by activations and by as many gradients.
+Price     A stage holds its layers' weights (with gradients and the optimizer's state) and what `live` micro-batches
+          leave behind. How many these are is the schedule's affair: activations(one_f_one_b(p, m)) is min(m, p - r).
 Left out  The order of workers that is best; several replicas of a slow stage, as PipeDream has them; several chunks a
           rank, which share its memory; layers that are no chain. Where seconds come from: profile.py.
+Source    The dynamic programme over prefixes is an old one for chains; Narayanan et al., "PipeDream: Generalized
+          Pipeline Parallelism for DNN Training" (2019), cut a network with it, and put messages between the stages.
 """
 
 from __future__ import annotations

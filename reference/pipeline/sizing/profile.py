@@ -1,17 +1,18 @@
-"""What the layers of a model take and leave: seconds, bytes kept, bytes sent. What partition.py cuts by.
+"""A profile of a model's layers: seconds, bytes kept, bytes sent. What partition.py cuts by.
 
-Paper     Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training" (2019), profile first, too.
 Idea      Each layer by itself, on what the layer before gives: its forward pass, then its backward pass. Three ways:
 
           profile       a Meter counts FLOPs and bytes and reckons seconds for any device. The same on every machine
           stopwatch     the seconds of this machine, medians of several runs
           transformer   by formula, for models that no laptop holds
 
-Kept      is what is alive after the forward pass that was not before: what autograd saved, and the output, which the
-          next layer saves as a rule, or the executor keeps. Then the layers' bytes add up to those of the model. (A
+Exact     Kept is what is alive after the forward pass that was not before: what autograd saved, and the output, which
+          the next layer saves as a rule, or the executor keeps. Then the layers' bytes add up to those of the model. (A
           ReLU saves its own output and not its input: behind a linear layer by itself, bytes are counted too many.)
-Adds      gradients to those of the micro-batches before, as a pipeline does; to the last layer the loss, if given.
+          It adds gradients to those of the micro-batches before, as a pipeline does; to the last layer the loss, if
+          given.
 Left out  What a kernel needs while it runs.
+Source    Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training" (2019), profile first, too.
 """
 
 from __future__ import annotations

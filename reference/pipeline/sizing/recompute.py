@@ -1,20 +1,20 @@
-"""Store activations or compute them again: on which stage, for which layers, and when sending them away is better.
+"""Recomputation: store activations or compute them again, on which stage, for which layers; or send them away.
 
-Papers    Chen, Xu, Zhang & Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016); Korthikanti et al.,
+Idea      A layer that is recomputed keeps its output only, and runs its forward pass once more before its backward
+          pass. If all do, and backward is twice forward, a step grows from 1 + 2 to 1 + 1 + 2: by a third.
+After     Not all or nothing. A stage with room for some of its activations recomputes what is cheapest for the bytes it
+          frees (`cheapest`): attention's scores first, which are many of a layer's bytes and few of its FLOPs.
+          Under 1F1B the first stage keeps p micro-batches and the last one keeps 1, so the first recomputes most. But
+          the slowest stage rules the step: what the others save is lost unless they take over layers (`adaptive`).
+          Send away to the host instead: a layer's bytes leave while the next one computes, and come back before they
+          are needed. That is free if the link carries them in the time that the forward pass takes to make them
+          (`break_even`). On a slower one, recomputing, which takes that very time, is faster than waiting for them.
+Sends     Messages have no part in this: what crosses a cut is sent whether or not it is stored.
+Left out  What recomputing repeats of tensor parallelism's messages; one checkpoint for several layers.
+Source    Chen, Xu, Zhang & Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016); Korthikanti et al.,
           "Reducing Activation Recomputation in Large Transformer Models" (2022), for the bytes, and for recomputing
           parts of a layer; Sun et al., "AdaPipe: Optimizing Pipeline Parallelism with Adaptive Recomputation and
           Partitioning" (2024), for choosing layers to recompute and the cut together.
-Idea      A layer that is recomputed keeps its output only, and runs its forward pass once more before its backward
-          pass. If all do, and backward is twice forward, a step grows from 1 + 2 to 1 + 1 + 2: by a third.
-Choose    Not all or nothing. A stage with room for some of its activations recomputes what is cheapest for the bytes
-          it frees (`cheapest`): attention's scores first, which are many of a layer's bytes and few of its FLOPs.
-Pipeline  Under 1F1B the first stage keeps p micro-batches and the last one keeps 1, so the first recomputes most. But
-          the slowest stage rules the step: what the others save is lost unless they take over layers (`adaptive`).
-Messages  have no part in this: what crosses a cut is sent whether or not it is stored.
-Send away to the host instead: a layer's bytes leave while the next one computes, and come back before they are needed.
-          That is free if the link carries them in the time that the forward pass takes to make them (`break_even`).
-          On a slower one, recomputing, which takes that very time, is faster than waiting for them.
-Left out  What recomputing repeats of tensor parallelism's messages; one checkpoint for several layers.
 """
 
 from __future__ import annotations

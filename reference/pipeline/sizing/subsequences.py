@@ -1,22 +1,22 @@
 """Sequences cut into subsequences: more and smaller units for a pipeline that has few and long sequences.
 
-Papers    Li et al., "TeraPipe: Token-Level Pipeline Parallelism for Training Large-Scale Language Models" (2021);
-          Sun et al., "Seq1F1B: Efficient Sequence-Level Pipeline Parallelism for Large Language Model Training" (2025);
-          Chen et al., "SPPO: Efficient Long-sequence LLM Training via Adaptive Sequence Pipeline Parallel Offloading"
-          (2025), which balances subsequences against bubbles and moves what is kept to the host.
 Idea      A token attends to those before it only. So a stage that has done the first tokens of a sequence can hand them
           on while it does the next ones. A unit of the schedule is a subsequence now: m sequences in n parts are m n
           units, and the bubble shrinks as if there were m n micro-batches.
-Cuts      Later tokens attend to more. With l seconds a token and a seconds for each token that it looks back at, tokens
+          Later tokens attend to more. With l seconds a token and a seconds for each token that it looks back at, tokens
           a ... c - 1 take l (c - a) + a (c^2 - a^2) / 2, and equal lengths are unequal times: the last is slowest.
           `equal_seconds` solves the quadratic.
-Number    A pass has costs that do not depend on its length, and many parts mean many passes: `best` tries.
-Backward  The keys and values of a subsequence get gradients from all later ones. So within a sequence the last part
+          The keys and values of a subsequence get gradients from all later ones. So within a sequence the last part
           goes backward first: `sequence_1f1b`. GPipe's order, last unit first, is right as it is.
-Memory    Rank r of 1F1B keeps p - r sequences; here it keeps p - r + n - 1 parts, so hardly more than one sequence.
+Price     A pass has costs that do not depend on its length, and many parts mean many passes: `best` tries.
+          Rank r of 1F1B keeps p - r sequences; here it keeps p - r + n - 1 parts, so hardly more than one sequence.
           Parts of equal seconds are of unequal length, the first ones longest: they keep more than equal lengths.
 Left out  Carrying it out: runtime/token_level.py does that for our GPT. Moving what is kept to the host: recompute.py
           has the price.
+Source    Li et al., "TeraPipe: Token-Level Pipeline Parallelism for Training Large-Scale Language Models" (2021);
+          Sun et al., "Seq1F1B: Efficient Sequence-Level Pipeline Parallelism for Large Language Model Training" (2025);
+          Chen et al., "SPPO: Efficient Long-sequence LLM Training via Adaptive Sequence Pipeline Parallel Offloading"
+          (2025), which balances subsequences against bubbles and moves what is kept to the host.
 """
 
 from __future__ import annotations

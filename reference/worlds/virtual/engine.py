@@ -115,6 +115,7 @@ class Engine:
         """Work off events in the order of time until one wakes a rank; let it run, and wait for one's own turn."""
         queue, polls = self._queue, self._polls
         while queue or polls:
+            # the earlier of the two heaps' first events; most wake nobody, such as a message that nobody waits for yet
             time, *_, action = heappop(polls if not queue or (polls and polls[0] < queue[0]) else queue)
             try:
                 awake = action(time)
@@ -127,12 +128,12 @@ class Engine:
         else:
             return self._finish(me)
         if awake is me:
-            return None
+            return None  # nobody else comes before: this thread just goes on
         if me is not None:
             self._random.leave(me.index)
         self._current = awake.index
-        awake.gate.release()
-        if me is not None and me.state == "waiting":
+        awake.gate.release()  # from here on that thread runs, so this one touches nothing until its own gate opens
+        if me is not None and me.state == "waiting":  # a rank that has finished or failed never runs again
             me.gate.acquire()
             if self.error is not None:
                 raise Aborted

@@ -11,6 +11,8 @@ from reference.data_parallel.accumulation import micro_batches
 from reference.models import CNN, GPT, IGNORED, MLP, TINY, Data, digits, gradients, text
 from reference.perf.meter import Meter
 from reference.pipeline.analysis.validate import InvalidSchedule
+from reference.pipeline.messages import messages
+from reference.pipeline.runtime import executor
 from reference.pipeline.runtime.executor import Pipeline
 from reference.pipeline.schedule import Schedule, parse, repeat
 from reference.pipeline.schedules import SCHEDULES, make
@@ -23,7 +25,7 @@ from reference.worlds.virtual.engine import POLL_SECONDS
 from ..programs import evenly, gathered, run, serial
 from ..timed import TimedLayer
 
-SYNCHRONOUS = [name for name in SCHEDULES if name not in ("PipeDream", "2BW")]
+SYNCHRONOUS = [name for name, record in SCHEDULES.items() if record.weights == "flush"]
 SIZES, SAMPLES = (64, *[8] * 8, 10), 13
 DIGITS = Data(digits().x[:SAMPLES].double(), digits().y[:SAMPLES])
 
@@ -49,6 +51,27 @@ def possible(name):
     """The schedules of that name for 1, 2, 3, 4 and 8 ranks, as far as there are any, and few micro-batches."""
     allowed = [[m for m in (3, 6, 8, 16) if not SCHEDULES[name].refuses(p, m)] for p in (1, 2, 3, 4, 8)]
     return [make(name, p, m[0]) for p, m in zip((1, 2, 3, 4, 8), allowed) if m]
+
+
+def put(line, column, word):
+    """The line with a word there."""
+    return f"{line:{column}}"[:column] + word + line[column + len(word) :]
+
+
+def test_the_chart_in_the_docstring_is_what_it_does():
+    """Passes of five columns each, and messages between the ranks where the pass ends that makes them."""
+    times = simulate(one_f_one_b(2, 2), Costs(F=1, B=1))
+    ranks, words, arrows = ["..   " * 6, "..   " * 6], "", ""
+    for r, exchanges in enumerate(messages(times.schedule)):
+        for action, start, end, exchange in zip(times.schedule.orders[r], times.starts[r], times.ends[r], exchanges):
+            if action.kind != "S":
+                ranks[r] = put(ranks[r], round(5 * start), f"{action.kind}{action.micro}")
+            for message in exchange.sends:
+                column = round(5 * end) - 2
+                words = put(words, column, f"{'x' if message.kind == 'activation' else 'g'}{message.micro}")
+                arrows = put(arrows, column, "v" if message.peer else "^")
+    expected = [f"rank 0  {ranks[0]}", " " * 8 + words, " " * 8 + arrows, f"rank 1  {ranks[1]}"]
+    assert "\n".join(" " * 14 + line.rstrip() for line in expected) in executor.__doc__
 
 
 # Equal to the serial program ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from reference.verify import compare
 from reference.worlds import launch
 
 from ...oracles import RANKS
-from ...oracles.pipelining import MICRO_BATCHES, SCHEDULES, ends, micro_batches, model
+from ...oracles.pipelining import MICRO_BATCHES, TORCHS, ends, micro_batches, model
 
 
 def torchs(oracles, name) -> Schedule:
@@ -72,7 +72,7 @@ def test_losses_and_gradients_are_torchs(oracles, world):
     Where it is in two, gradients of weights are other products, which some processors round otherwise (those without
     AVX): equal but for that.
     """
-    names = SCHEDULES if world == "virtual" else ["1F1B", "ZB-V"]
+    names = TORCHS if world == "virtual" else ["1F1B", "ZB-V"]
     schedules = [torchs(oracles, name) for name in names]
     split = {each.name for each in schedules if any(action.kind == "W" for order in each for action in order)}
     assert "ZB-V" in split and "1F1B" not in split

@@ -1,9 +1,19 @@
-"""Whatever the catalogue offers is a schedule; what it refuses, it refuses with the reason."""
+"""Whatever the catalogue offers is a schedule; what it refuses, it refuses with the reason; what records say is so."""
+
+import dataclasses
+import inspect
+import re
 
 import pytest
+import torch.distributed.pipelining
 
+from reference.pipeline.analysis.draw import gantt, picture
 from reference.pipeline.analysis.validate import validate
-from reference.pipeline.schedules.catalogue import SCHEDULES, canonical_name, make, stages
+from reference.pipeline.schedules.catalogue import SCHEDULES, make, stages
+from reference.pipeline.schedules.record import ScheduleRecord
+from reference.pipeline.simulate import UNIT, Costs, simulate
+
+HALVES = Costs(F=1, I=0.5, W=0.5)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -17,8 +27,18 @@ def test_what_is_offered_is_valid(name):
         validate(schedule)
         assert (schedule.name, schedule.ranks, schedule.micro_batches) == (name, p, m)
         assert stages(name, p) == schedule.stages
-        chunks = SCHEDULES[name].chunks or 2
-        assert all(len(own) == chunks for own in schedule.chunks)
+        assert schedule.weights == SCHEDULES[name].weights
+        where = SCHEDULES[name].placement
+        assert schedule.chunks == [where.stages(r, p, 2) for r in range(p)]
+        assert where.chunks in (None, len(schedule.chunks[0]))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_what_is_offered_can_be_drawn(name):
+    schedule = make(name, 2, 4)
+    for row, line, order in zip(picture(schedule), gantt(simulate(schedule)), schedule):
+        passes = [str(action.micro) for action in order if action.kind != "S"]
+        assert re.findall(r"[FBIW](\d+)", row) == passes and len(line) > len(passes)
 
 
 def test_chunks_can_be_chosen_where_there_is_a_choice():
@@ -31,7 +51,7 @@ def test_chunks_can_be_chosen_where_there_is_a_choice():
 
 
 def test_names_may_be_spelt_in_any_way():
-    assert all(canonical_name(name.upper().replace(" ", "_")) == name for name in SCHEDULES)
+    assert all(SCHEDULES.canonical_name(name.upper().replace(" ", "_")) == name for name in SCHEDULES)
     assert make("interleaved-1f1b", 2, 4) == make("interleaved 1F1B", 2, 4)
 
 
@@ -44,3 +64,32 @@ def test_what_there_is_not():
 
 def test_stages_follow_from_chunks_without_a_schedule():
     assert stages("interleaved-1f1b", 3, 10**6) == 3 * 10**6 and stages("zb-v", 4, 2) == 8
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_options_are_those_of_the_function_and_of_what_refuses(name):
+    record = SCHEDULES[name]
+    for function in (record.make, record.refuses, record.idle.value, record.peaks.value):
+        assert set(record.options) <= set(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize("name", [name for name, record in SCHEDULES.items() if "PyTorch" in record.elsewhere])
+def test_torch_has_what_it_is_called_there(name):
+    """What these do is in runtime/test_pipelining_oracle.py."""
+    assert hasattr(torch.distributed.pipelining, SCHEDULES[name].elsewhere["PyTorch"])
+
+
+def test_a_field_that_is_forgotten_is_an_error_at_import():
+    fields = {field.name: getattr(SCHEDULES["1F1B"], field.name) for field in dataclasses.fields(ScheduleRecord)}
+    for name in fields:
+        with pytest.raises(TypeError, match=f"missing 1 required keyword-only argument: '{name}'"):
+            ScheduleRecord(**{key: value for key, value in fields.items() if key != name})
+
+
+@pytest.mark.parametrize(
+    ("name", "p", "costs"),
+    [("GPipe", 3, HALVES), ("1F1B", 3, HALVES), ("interleaved 1F1B", 2, HALVES), ("ZB-H1", 3, UNIT)],
+)
+def test_the_chart_in_the_docstring_is_what_it_does(name, p, costs):
+    lines = [f"rank {r}  {line}\n" for r, line in enumerate(gantt(simulate(make(name, p, 4), costs)))]
+    assert f"{' ' * 14}".join(lines) in inspect.getmodule(SCHEDULES[name].make).__doc__
