@@ -21,7 +21,8 @@ WRONG = wrong.texts("ch01_collectives", "ring_reduce_scatter")["whole_array_ever
 @pytest.fixture
 def course(tmp_path):
     """A fresh clone, as far as exercises need it."""
-    shutil.copytree(ROOT / "exercises", tmp_path / "exercises", ignore=shutil.ignore_patterns("__pycache__"))
+    made = shutil.ignore_patterns("__pycache__", ".pytest_cache")
+    shutil.copytree(ROOT / "exercises", tmp_path / "exercises", ignore=made)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     return tmp_path
 
@@ -30,7 +31,7 @@ def pytest_says(folder, *arguments):
     """Run pytest in a folder; returns its exit status and what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
     environment.pop("PYTEST_ADDOPTS", None)
-    command = [sys.executable, "-m", "pytest", "-p", "no:hypothesispytest", *arguments]
+    command = [sys.executable, "-m", "pytest", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout + done.stderr
 
@@ -117,27 +118,37 @@ def test_several_processes_show_what_one_shows(course):
     assert "Is one of these meant? ring_time" in text
 
 
-LOOKS = """
-import sys
-
-import pytest
-
-
-class Look:
-    @pytest.hookimpl(tryfirst=True)  # hypothesis has a summary of its own, for which it imports itself
-    def pytest_terminal_summary(self):
-        heavy = {"torch", "hypothesis", "reference.worlds", "mpi4py", "ch01_collectives", "exercises.ch01_collectives"}
-        print("imported:", sorted(heavy & set(sys.modules)))
+LOOKS = "import sys, pytest; pytest.main(sys.argv[1:]); print('imported:', *sys.modules)"
+SLOW = {"hypothesis", "nbval", "nbformat", "jupyter_client", "zmq", "torch", "scipy", "matplotlib", "sklearn"}
+TO_GRADE = {"reference.worlds", "mpi4py", "ch01_collectives", "exercises.ch01_collectives"}
 
 
-pytest.main(["exercises/", "-k", "ring_time", "-p", "no:cacheprovider"], plugins=[Look()])
-"""
-
-
-def test_collecting_imports_nothing_heavy(course):
+def imported(folder, *arguments):
+    """What pytest says in a folder, and what its process has imported at the end."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
-    done = subprocess.run([sys.executable, "-c", LOOKS], cwd=course, env=environment, capture_output=True, text=True)
-    assert "imported: []\n" in done.stdout, done.stdout + done.stderr
+    command = [sys.executable, "-c", LOOKS, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    text, _, names = done.stdout.rpartition("imported:")
+    return text + done.stderr, set(names.split())
+
+
+@pytest.mark.parametrize(
+    "folder, arguments",
+    [
+        ("", ["exercises/", "-k", "ring_time"]),
+        ("", ["exercises/test_ch01_collectives.py", "exercises/ch02_data_parallel.py", "-k", "ring_time"]),
+        ("exercises", ["-k", "ring_time"]),
+    ],
+)
+def test_nobody_waits_for_what_grades_nothing(course, folder, arguments):
+    text, names = imported(course / folder, *arguments)
+    assert "1 to do in" in text and names & {"numpy"} and not names & (SLOW | TO_GRADE)
+
+
+def test_an_answer_with_numpy_waits_for_no_other_library(course):
+    answer(course, WRONG)
+    text, names = imported(course, "exercises/", "-k", "ring_reduce_scatter")
+    assert "1 not right yet" in text and "reference.worlds" in names and not names & SLOW
 
 
 def test_a_seed_that_is_none_is_told_in_one_line(course):
