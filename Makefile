@@ -14,11 +14,12 @@ ON     =
 # programs that we start find mpirun, jupyter, ... of this environment
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help book serve test test-machines lint notebooks bench install clean
+.PHONY: help book serve test test-long test-machines lint notebooks bench install clean
 
 help:
 	@echo "make book        build the book, warnings are errors      make serve      show it at http://localhost:$(PORT)"
 	@echo "make test        all checks (CH=9, CH=worlds: only these) make lint       style, floors, types, rules only"
+	@echo "make test-long   properties, each with many examples instead of few"
 	@echo "make test-machines   the tests as other processors, threads, cores, folders, Pythons would run them (over an hour)"
 	@echo "make notebooks   run the notebooks, store their outputs   make bench      the benchmarks"
 	@echo "make install     only set up $(VENV)                        make clean      remove what was built"
@@ -37,6 +38,10 @@ serve: book
 
 test: $(STAMP)
 	$(BIN)/python .ci/test.py $(CH)
+
+# each property with many examples, as every night
+test-long: $(STAMP)
+	$(BIN)/python .ci/test.py --long $(CH)
 
 # ON=busy, ON="'no AVX' '1 core'", ...: these machines only; python .ci/machines.py --list names them
 test-machines: $(STAMP)
@@ -68,5 +73,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 clean:
-	rm -rf build .pytest_cache .ruff_cache .import_linter_cache .hypothesis *.egg-info
+	rm -rf build .pytest_cache exercises/.pytest_cache .ruff_cache .import_linter_cache .hypothesis *.egg-info
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

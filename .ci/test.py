@@ -5,6 +5,7 @@
     python .ci/test.py worlds               only tests/worlds; every folder and module of tests/ has its name
     python .ci/test.py --only notebooks     only this kind: lint, unit, graders or notebooks
     python .ci/test.py --no-lint            everything but style, floors, types and rules
+    python .ci/test.py --long               only properties, each with many examples instead of few
 
 Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
 status is 0 only if all parts passed. How fast the machine is now is measured once, at the start (reference/perf/
@@ -39,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     which = p.add_mutually_exclusive_group()
     which.add_argument("--only", choices=("lint", "unit", "graders", "notebooks"), help="one kind")
     which.add_argument("--no-lint", action="store_true", help="all but style, floors, types and rules")
+    which.add_argument("--long", action="store_true", help="properties alone, with many examples instead of few")
     return p
 
 
@@ -46,7 +48,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the parts that were asked for and return the exit status."""
     asked = parser().parse_args(argv)
     os.environ[pace.VARIABLE] = f"{pace.pace():.2f}"
-    groups = {"lint": {} if asked.part else lint_parts(), **test_parts(asked.part or everything())}
+    lint = {} if asked.part or asked.long else lint_parts()
+    groups = {"lint": lint, **test_parts(asked.part or everything(), asked.long)}
     left_out = {"lint"} if asked.no_lint else set()
     parts = {
         name: command
@@ -77,11 +80,18 @@ def lint_parts() -> dict[str, list]:
     }
 
 
-def test_parts(wanted: Part) -> dict[str, dict[str, list]]:
-    """Return the commands that run what is wanted of unit tests, graders and notebooks, by these kinds."""
+def test_parts(wanted: Part, long: bool = False) -> dict[str, dict[str, list]]:
+    """Return the commands that run what is wanted of unit tests, graders and notebooks, by these kinds.
+
+    long: only properties, with many examples (tests/examples.py), each of which may take ten times as long.
+    """
     pytest = [sys.executable, "-m", "pytest", "-n", WORKERS]
     tests = [*pytest, "--dist=loadgroup", f"--timeout={TEST_SECONDS * pace.pace():.0f}"]
     cells = [*pytest, "--dist=loadfile", "--nbval", f"--nbval-cell-timeout={CELL_SECONDS * pace.pace():.0f}"]
+    if long:
+        patience = 10 * TEST_SECONDS * pace.pace()
+        tests += ["-m", "hypothesis", "--hypothesis-profile=many", f"--timeout={patience:.0f}"]
+        wanted = Part(f"{wanted.name}, many examples", wanted.unit)
     commands = {
         "unit": [*tests, *wanted.unit],
         # by themselves: they fork a child for each answer, which takes longer where all else has been imported

@@ -1,21 +1,10 @@
 """What all tests share: the two worlds, torch.distributed's own results, and how hypothesis tries examples."""
 
-import os
-
 import pytest
-from hypothesis import HealthCheck, settings
 
-# No deadline, and no complaint about slow draws: a slow machine makes tests slow, and not red. In CI the examples are
-# the same in every run, so that what is red there is red here, too.
-settings.register_profile(
-    "anywhere",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    max_examples=50,
-    derandomize=bool(os.environ.get("CI")),
-    print_blob=True,
-)
-settings.load_profile("anywhere")
+from .examples import register
+
+register()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import mpi
@@ -356,7 +356,6 @@ def any_call(draw):
     )
 
 
-@settings(max_examples=25)
 @given(any_call(), st.booleans())
 def test_any_call(drawn, buffered):
     P, case = drawn

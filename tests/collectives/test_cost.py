@@ -3,7 +3,7 @@
 from math import ceil, floor, log2
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.collectives import cost
@@ -214,7 +214,6 @@ def test_uneven_blocks_of_a_ring(ranks):
 # Bounds ------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
 @given(st.data(), st.integers(1, 40), st.integers(0, 10))
 def test_nothing_beats_the_lower_bounds(data, P, elements):
     """Each term by itself, in what the schedule really takes. Blocks are even: a root may own the largest one."""

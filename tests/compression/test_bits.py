@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.compression.bits import float_bytes, floats, number, number_bytes, pack, packed_bytes, unpack, width
@@ -14,7 +14,6 @@ def test_the_first_number_is_in_the_lowest_bits():
     assert pack(torch.tensor([True, False, True]).byte(), 1).tolist() == [0b101]
 
 
-@settings(max_examples=60)
 @given(st.data(), st.integers(0, 32), st.integers(0, 40))
 def test_what_is_packed_can_be_unpacked(data, bits, n):
     values = data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=n, max_size=n))

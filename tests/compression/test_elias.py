@@ -1,7 +1,7 @@
 """Elias's gamma code: 2 L + 1 bits a number, and every number comes back."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.compression import elias
@@ -12,7 +12,6 @@ def test_the_code_of_1_2_and_5():
     assert elias.encode(torch.tensor([1, 2, 5])).tolist() == [0b100101, 0b010]
 
 
-@settings(max_examples=60)
 @given(st.lists(st.integers(1, 2**31 - 1), max_size=30))
 def test_what_is_encoded_can_be_decoded(values):
     numbers = torch.tensor(values, dtype=torch.int64)

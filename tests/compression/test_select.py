@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.collectives import allreduce
@@ -69,7 +69,6 @@ def test_what_would_have_been_hidden_anyway_is_not_compressed():
 SPEED = st.builds(Speed, st.floats(0, 1e-4), st.floats(0, 1e-8))
 
 
-@settings(max_examples=40)
 @given(
     st.lists(st.builds(Gradient, st.integers(1, 10**5), st.floats(0, 1e-3)), min_size=1, max_size=3),
     st.lists(SPEED, min_size=4, max_size=4),

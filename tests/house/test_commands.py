@@ -8,7 +8,7 @@ from .files import ROOT
 
 
 def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
 def test_readme_commands_exist():
@@ -17,7 +17,7 @@ def test_readme_commands_exist():
         + (ROOT / "CONTRIBUTING.md").read_text()
         + (ROOT / "book/how_to_use.md").read_text()
     )
-    commands = re.findall(r"^make (\w+)|[`$] ?make (\w+)", readme, re.MULTILINE)
+    commands = re.findall(r"^make ([\w-]+)|[`$] ?make ([\w-]+)", readme, re.MULTILINE)
     named = {first or second for first, second in commands}
     assert {"book", "test"} <= named <= make_targets()
 
@@ -34,12 +34,17 @@ def test_ci_runs_the_commands_of_the_readme():
 
 def test_every_machine_is_played_every_night(ci):
     machines = ci("machines")
-    nightly = yaml.safe_load((ROOT / ".github/workflows/machines.yml").read_text())
+    nightly = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text())
     job = nightly["jobs"]["machine"]
     assert set(job["strategy"]["matrix"]["machine"]) == set(machines.MACHINES | machines.SINGLE)
     assert nightly[True]["schedule"], "YAML reads the key `on` as True"
     assert any("make test-machines" in step.get("run", "") for step in job["steps"])
     assert re.search(r"machines.py --only notebooks unlike", (ROOT / ".ci/run").read_text())
+
+
+def test_many_examples_are_tried_every_night():
+    nightly = yaml.safe_load((ROOT / ".github/workflows/nightly.yml").read_text())
+    assert {"run": "make test-long"} in nightly["jobs"]["properties"]["steps"]
 
 
 def test_every_file_that_readme_links_to_is_there():

@@ -1,13 +1,11 @@
-"""Tests that pass on every machine: no deadlines, limits that know the machine's pace, and machines that are played."""
+"""Tests that pass on every machine: limits that know the machine's pace, and machines that are played."""
 
-import ast
 import os
 import subprocess
 import sys
 
 import psutil
 import pytest
-from hypothesis import settings
 
 from .files import ROOT
 
@@ -24,14 +22,6 @@ def said(code, **environment):
         [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=True, cwd=ROOT
     )
     return done.stdout.strip()
-
-
-def test_no_property_has_a_deadline():
-    assert settings().deadline is None
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-        named = [word.arg for call in calls if "settings" in ast.unparse(call.func) for word in call.keywords]
-        assert "deadline" not in named, f"{path.name} sets a deadline: the profile in tests/conftest.py has none"
 
 
 PRODUCT = (

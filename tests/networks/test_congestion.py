@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import mpi, networks
@@ -140,7 +140,6 @@ def test_ports_are_shared_on_every_network():
 two_rates = st.tuples(st.floats(0.1, 50.0), st.floats(0.1, 50.0))
 
 
-@settings(max_examples=30)
 @given(two_rates, st.floats(10.0, 100.0), st.floats(0.5, 2.0), st.floats(0.1, 0.9))
 def test_additive_increase_multiplicative_decrease_makes_equal(rates, capacity, increase, decrease):
     history = aimd(rates, capacity, increase, decrease, 2000)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.pipeline.analysis.draw import gantt
@@ -59,7 +59,6 @@ seconds = st.integers(0, 16).map(lambda n: n / 4)
 
 
 @given(st.data())
-@settings(max_examples=40)
 def test_times_are_the_least_that_the_definition_allows(data):
     p, m = data.draw(st.tuples(st.integers(1, 5), st.integers(1, 6)))
     schedule = data.draw(st.sampled_from([naive, gpipe, one_f_one_b, pipedream, lambda p, m: SPLIT]))(p, m)
@@ -150,7 +149,6 @@ def test_activations_of_a_split_backward_pass():
 
 
 @given(st.integers(1, 6), st.integers(1, 8), seconds, seconds)
-@settings(max_examples=20)
 def test_the_period_of_steps_with_a_flush(p, m, F, B):
     """Rank 0 begins a step and ends it, so the next one cannot begin earlier: the whole makespan is the period."""
     costs = Costs(F=F, B=B)

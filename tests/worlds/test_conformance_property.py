@@ -3,14 +3,13 @@
 from collections import defaultdict
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import mpi
 from reference.worlds import launch
 from tests.worlds.conformance import row
 
-FEW = settings(max_examples=40)
 RANKS = st.integers(1, 5)
 
 
@@ -51,7 +50,6 @@ def matches(messages, posts):
     return {i: s for key in sent for s, i in zip(sent[key], received[key], strict=True)}
 
 
-@FEW
 @given(patterns())
 def test_any_pattern_of_nonblocking_messages(pattern):
     ranks, messages, posts, waits = pattern
@@ -76,7 +74,6 @@ def in_turn(comm, messages, wild):
     return seen
 
 
-@FEW
 @given(patterns().filter(lambda p: p[0] > 1), st.booleans(), st.booleans())
 def test_any_list_of_blocking_messages(pattern, wild, buffered):
     """Right whether sends are buffered or not; and the clock says the same at the second time."""
@@ -98,7 +95,6 @@ def everyone_to_everyone(comm, lengths):
     return y.tolist()
 
 
-@FEW
 @given(RANKS.flatmap(lambda p: st.lists(st.lists(st.integers(0, 4), min_size=p, max_size=p), min_size=p, max_size=p)))
 def test_any_lengths_of_alltoallv(lengths):
     ranks = len(lengths)
@@ -112,7 +108,6 @@ def sums(comm, counts):
     return y.tolist()
 
 
-@FEW
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5))
 def test_any_counts_of_reduce_scatter(counts):
     ranks, whole = len(counts), np.arange(sum(counts)) * len(counts) * (len(counts) + 1) / 2

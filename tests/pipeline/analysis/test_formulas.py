@@ -29,7 +29,7 @@ from reference.pipeline.schedules.record import NoClosedForm
 from reference.pipeline.simulate import UNIT, Costs, activations, simulate
 
 eighths = st.integers(6, 12).map(lambda n: n / 8)  # sums of these are exact; none is more than twice another
-theorem = settings(max_examples=20, suppress_health_check=list(HealthCheck))
+theorem = settings(suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.pipeline.analysis.validate import InvalidSchedule, check_times, validate
@@ -200,7 +200,6 @@ def test_times_that_cannot_be():
 
 
 @given(st.integers(2, 5), st.integers(1, 6), st.data())
-@settings(max_examples=60)
 def test_a_validated_order_can_be_simulated_and_no_other(p, m, data):
     """Two actions of a rank are swapped: the validator refuses if and only if no time can be found, or S is wrong."""
     schedule = data.draw(st.sampled_from([gpipe, one_f_one_b]))(p, m)
@@ -216,7 +215,6 @@ def test_a_validated_order_can_be_simulated_and_no_other(p, m, data):
 
 
 @given(st.sampled_from(list(catalogue.SCHEDULES)), st.data())
-@settings(max_examples=60)
 def test_no_action_can_be_left_out_doubled_or_given_to_another_rank(name, data):
     schedule = catalogue.make(name, 4, 8)
     rank, other = data.draw(st.permutations(range(4)))[:2]

@@ -1,7 +1,7 @@
 """Versions of weights: PipeDream's and 2BW's by hand, then their rules for any p and m."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.pipeline.analysis.versions import kept_versions, versions
@@ -40,7 +40,6 @@ def test_a_flush_has_one_version_a_step():
 
 
 @given(sizes)
-@settings(max_examples=30)
 def test_pipedream_lacks_as_many_updates_as_micro_batches_are_on_their_way(size):
     p, m = size
     schedule = pipedream(p, m)
@@ -52,7 +51,6 @@ def test_pipedream_lacks_as_many_updates_as_micro_batches_are_on_their_way(size)
 
 
 @given(sizes, st.data())
-@settings(max_examples=30)
 def test_2bw_is_one_batch_behind_on_all_stages_and_keeps_two_versions(size, data):
     p, m = size
     batch = data.draw(st.integers(max(p - 1, 1), p + 4))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.collectives.ring import ring_allreduce
@@ -52,7 +52,6 @@ def test_the_executor_sends_b_s_h_for_each_cut_and_micro_batch(name, p, m, v, b,
     assert [b - a for a, b in zip(rest, both)] == sent(schedule, n)
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 8), st.integers(1, 3))
 def test_bytes_by_formula(p, m, v):
     schedule = make("interleaved 1F1B", p, m, v) if v > 1 else gpipe(p, m)
@@ -62,7 +61,6 @@ def test_bytes_by_formula(p, m, v):
     assert pipeline_bytes(4, m, 1.0, v) / pipeline_bytes(4, m, 1.0) == pytest.approx((4 * v - 1) / 3)
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 12), st.integers(1, 3))
 def test_dealing_layers_out_in_turn_sends_more_and_is_no_faster(p, layers, m):
     p = min(p, layers)

@@ -1,7 +1,7 @@
 """DualPipe and its V shape: the drawn case, torch's order, and bubble and memory as theorems."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.distributed.pipelining.schedules import ScheduleDualPipeV
 
@@ -23,14 +23,12 @@ def test_dual_pipe_is_the_figure():
     ]
 
 
-@settings(max_examples=40)
 @given(n=st.integers(1, 5), more=st.integers(0, 12))
 def test_any_sizes_are_valid(n, more):
     validate(dual_pipe(2 * n, 4 * n + 2 * more))
     validate(dual_pipe_v(n, 2 * n + more))
 
 
-@settings(max_examples=30)
 @given(n=st.integers(1, 5), more=st.integers(0, 12))
 def test_every_stage_lives_twice_with_half_of_the_micro_batches_each(n, more):
     p, m = 2 * n, 4 * n + 2 * more
@@ -39,7 +37,6 @@ def test_every_stage_lives_twice_with_half_of_the_micro_batches_each(n, more):
     assert schedule.home == {(s, i): s if i < m // 2 else p - 1 - s for s in range(p) for i in range(m)}
 
 
-@settings(max_examples=60)
 @given(st.integers(1, 5), st.integers(0, 12), seconds, seconds, seconds, st.floats(0, 1))
 def test_bubble_and_memory(n, more, F, I, W, overlap):  # noqa: E741
     """With I <= F; published is (n - 1) (FB + B - 3W), B = I + W, which is the same if W <= I = F."""

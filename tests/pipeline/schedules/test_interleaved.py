@@ -1,7 +1,7 @@
 """Interleaving: drawn once, equal to torch's orders, and what any number of micro-batches costs."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.distributed.pipelining.schedules import ScheduleInterleaved1F1B, ScheduleLoopedBFS
 
@@ -53,7 +53,6 @@ def test_the_orders_are_those_of_torch(p, m, v):
     assert breadth_first(p, m, v).orders == torch_orders(ScheduleLoopedBFS, p, m, v)
 
 
-@settings(max_examples=40)
 @given(sizes)
 def test_any_sizes_are_valid(size):
     p, m, v = size
@@ -64,7 +63,6 @@ def test_any_sizes_are_valid(size):
     assert breadth_first(p, m, 1).orders == gpipe(p, m).orders
 
 
-@settings(max_examples=40)
 @given(sizes, st.integers(1, 8), st.integers(1, 8))
 def test_the_bubble_shrinks_by_v_for_any_m_of_at_least_p(size, F, B):
     p, m, v = size

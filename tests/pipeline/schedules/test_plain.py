@@ -1,7 +1,7 @@
 """The plain schedules: each drawn once, then what is true of them for any p and m."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.pipeline.analysis.draw import gantt, picture
@@ -73,7 +73,6 @@ def test_sizes_that_cannot_be(make, p, m):
 
 
 @given(sizes, seconds, seconds)
-@settings(max_examples=30)
 def test_makespan_and_bubble(size, F, B):
     """(m + p - 1)(F + B) for GPipe and 1F1B alike (E0-15): 1F1B does not shrink the bubble."""
     p, m = size
@@ -88,7 +87,6 @@ def test_makespan_and_bubble(size, F, B):
 
 
 @given(sizes)
-@settings(max_examples=30)
 def test_peak_activations(size):
     """Per rank m for GPipe and min(m, p - r) for 1F1B; over all ranks m p and, if m >= p, p (p + 1) / 2 (E0-16)."""
     p, m = size
@@ -100,7 +98,6 @@ def test_peak_activations(size):
 
 
 @given(sizes)
-@settings(max_examples=30)
 def test_the_slots_of_gpipe(size):
     """E0-14: with F = B = 1, forward passes fill slots 1 ... m+p-1 and backward passes m+p ... 2m+2p-2, in reverse."""
     p, m = size
@@ -129,7 +126,6 @@ def test_a_drawing_that_no_machine_can_follow():
 
 
 @given(sizes, st.data())
-@settings(max_examples=30)
 def test_pipedream_updates_after_every_backward_pass(size, data):
     p, m = size
     batch = data.draw(st.integers(max(p - 1, 1), m + p))

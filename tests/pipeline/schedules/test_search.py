@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.pipeline.analysis.validate import validate
@@ -13,6 +13,7 @@ from reference.pipeline.schedules.plain import one_f_one_b
 from reference.pipeline.schedules.search import find_schedule, least_span, longest_span, makespan
 from reference.pipeline.schedules.zero_bubble import v_half, v_min, zb_h1, zb_h2, zb_v
 from reference.pipeline.simulate import Costs, activations, simulate
+from tests.examples import examples
 
 LINE, V = (one_f_one_b, zb_h1, zb_h2), (zb_v, v_half, v_min)
 seconds = st.integers(1, 9)
@@ -61,7 +62,7 @@ def test_beside_the_best_of_all_orders(p, m, costs, memory):
     assert best <= ours <= 1.02 * best  # the fourth: 1.5 %, the worst of 60 drawn at random; 59 had none
 
 
-@settings(max_examples=6)
+@examples(6)
 @given(p=st.integers(1, 3), m=st.integers(1, 4), costs=st.tuples(seconds, seconds, seconds), more=st.integers(0, 6))
 @pytest.mark.parametrize("placement, least, named", [("line", 1, LINE), ("V", 2, V)], ids=["line", "V"])
 def test_valid_within_memory_and_never_worse(placement, least, named, p, m, costs, more):
@@ -75,7 +76,6 @@ def test_valid_within_memory_and_never_worse(placement, least, named, p, m, cost
             assert makespan(simulate(schedule, costs)) <= makespan(simulate(other, costs))
 
 
-@settings(max_examples=40)
 @given(p=st.integers(1, 6), more=st.integers(0, 5), costs=st.tuples(seconds, seconds, seconds))
 def test_h1_and_h2_are_the_best_for_their_memory(p, more, costs):
     W, F, I = sorted(costs)  # noqa: E741

@@ -1,7 +1,7 @@
 """Schedules that cut the backward pass in two: drawn small cases; the published bubbles and memory as theorems."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.distributed.pipelining.schedules import ScheduleZBVZeroBubble
 
@@ -57,13 +57,11 @@ def test_min_is_the_figure():
 
 
 @pytest.mark.parametrize("schedule", [zb_h1, zb_h2, zb_v, v_half, v_min])
-@settings(max_examples=25)
 @given(p=st.integers(1, 8), m=st.integers(1, 18))
 def test_any_sizes_are_valid(schedule, p, m):
     validate(schedule(p, m))
 
 
-@settings(max_examples=50)
 @given(p=st.integers(1, 8), more=st.integers(0, 12), F=seconds, I=seconds, W=seconds)
 def test_h1_theorem(p, more, F, I, W):  # noqa: E741
     m = p + more
@@ -75,7 +73,6 @@ def test_h1_theorem(p, more, F, I, W):  # noqa: E741
         assert all(lags), "W of micro-batch i comes after I of micro-batch i + r"
 
 
-@settings(max_examples=50)
 @given(p=st.integers(1, 8), more=st.integers(0, 12), F=seconds, I=seconds, W=seconds)
 def test_h2_theorem(p, more, F, I, W):  # noqa: E741
     m = 2 * p - 1 + more
@@ -86,7 +83,6 @@ def test_h2_theorem(p, more, F, I, W):  # noqa: E741
     assert activations(schedule) == [2 * p - 1] * p
 
 
-@settings(max_examples=40)
 @given(p=st.integers(2, 10), more=st.integers(0, 20))
 def test_v_theorems(p, more):
     m = p + more

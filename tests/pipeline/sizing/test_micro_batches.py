@@ -3,7 +3,7 @@
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.pipeline.schedules.plain import gpipe, one_f_one_b
@@ -12,7 +12,6 @@ from reference.pipeline.sizing.micro_batches import affine, best_count, choose, 
 FIXED = st.floats(0.01, 10)
 
 
-@settings(max_examples=30)
 @given(st.integers(2, 8), FIXED, FIXED, st.sampled_from([gpipe, one_f_one_b]))
 def test_the_simulator_agrees_with_the_closed_form(p, fixed, slope, schedule):
     rows = table(24, p, affine(fixed, slope), schedule)

@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.pipeline.schedules.plain import gpipe, one_f_one_b
@@ -60,7 +60,6 @@ def test_by_hand():
     assert [f + b for f, b in stage_seconds(layers, equal_counts(7, 4))] == pytest.approx([6, 6, 8, 5])
 
 
-@settings(max_examples=50)
 @given(LAYERS, WORKERS, st.booleans(), st.sampled_from([message_time(), message_time(1.0, 0.5)]), st.data())
 def test_as_good_as_the_best_of_all_cuts(layers, workers, overlap, send, data):
     workers = workers[: len(layers)]
@@ -78,7 +77,6 @@ def test_as_good_as_the_best_of_all_cuts(layers, workers, overlap, send, data):
     assert all(holds(r, k, i) <= workers[r].memory for r, (k, i) in enumerate(pairwise((0, *cut.ends))))
 
 
-@settings(max_examples=60)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=30), st.integers(1, 8))
 def test_equal_to_a_search_for_the_smallest_bound_that_can_be_met(seconds, p):
     p = min(p, len(seconds))
@@ -123,7 +121,6 @@ def test_messages_are_hidden_or_not():
     assert partition(layers, 3, send, overlap=False).seconds == 2 + 2 * 4 + 2 * 1 + 4 - 4
 
 
-@settings(max_examples=60)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.integers(1, 4), st.integers(1, 6))
 def test_the_slowest_stage_rules_the_step(seconds, p, m):
     """If backward is a multiple of forward, a step of GPipe takes the sum of all stages and m - 1 times the slowest.

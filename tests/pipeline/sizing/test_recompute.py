@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -102,7 +102,6 @@ def test_growth_as_it_was_measured():
     assert recompute_factor(7.7, 11.9) == pytest.approx(27.2 / 19.6, rel=0.005)
 
 
-@settings(max_examples=60)
 @given(LAYERS, st.integers(1, 4), st.integers(0, 120))
 def test_the_cheapest_of_all_choices(layers, live, room):
     largest = max(layer.kept for layer in layers)

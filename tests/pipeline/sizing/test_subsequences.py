@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.perf.roofline import device
@@ -43,7 +43,6 @@ def test_the_order_is_the_figure():
     assert sequence_1f1b(4, 6, 1).orders == one_f_one_b(4, 6).orders
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 5))
 def test_the_order_is_valid_and_shrinks_the_bubble_and_the_memory(p, m, n):
     schedule = sequence_1f1b(p, m, n)
