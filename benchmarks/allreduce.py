@@ -27,10 +27,10 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from reference import cli, mpi
-from reference.collectives import allreduce, choose, cost
-from reference.collectives.algorithms import ALLREDUCE
+from reference.collectives import ALLREDUCE, allreduce, choose, cost
 from reference.collectives.evaluate import evaluate
 from reference.collectives.fit import known
+from reference.networks import Link
 from reference.networks.network import uniform
 from reference.perf.measure import measure
 from reference.ring_allreduce import in_bytes
@@ -40,9 +40,6 @@ RESULTS = ROOT / "build/bench"
 SIZES = [4 * 4**k for k in range(13)]  # 4 B to 64 MiB
 LARGE = 64 * 2**10  # bytes: from here on bandwidth counts
 SECONDS_A_SIZE = 4.0
-OPTIONS = {"binary tree": {"segments": 8}, "double tree": {"segments": 8}}
-OPTIONS |= {"hierarchical": {"ranks_per_node": 4}, "leader": {"ranks_per_node": 4}}
-OPTIONS |= {"torus": {"width": 4}, "x then y": {"width": 4}}
 AIMS = {"MPICH": (0.9, 2.5), "Open MPI": (1.1, 2.5), "gloo": (0.6, 0.2)}  # geometric mean from 64 KiB on, and below
 OPENMPI = ROOT / ".openmpi"
 
@@ -58,10 +55,9 @@ def measure_all(comm, sizes: list[int]) -> dict:
         x = np.zeros(nbytes // 4, np.float32)
         y = np.empty_like(x)
         programs = {"library": lambda x=x, y=y: comm.Allreduce(x, y), "auto": lambda x=x: allreduce(comm, x)}
-        for name in ALLREDUCE:
-            own = OPTIONS.get(name, {})
-            if all(comm.size % own.get(key, 1) == 0 for key in ("ranks_per_node", "width")):
-                programs[name] = lambda x=x, name=name, own=own: allreduce(comm, x, algorithm=name, **own)
+        for name, record in ALLREDUCE.items():
+            own = record.some_options(comm.size)
+            programs[name] = lambda x=x, name=name, own=own: allreduce(comm, x, algorithm=name, **own)
         programs["copy"] = copier(comm, nbytes)
         once = sum(spread.median for spread in measure(comm, list(programs.values()), 1))
         repeat = int(np.clip(SECONDS_A_SIZE / once, 5, 100))
@@ -79,7 +75,7 @@ def measure_all(comm, sizes: list[int]) -> dict:
 
 def copier(comm, nbytes: int):
     """A function that copies what a rank has to send, 2 (P - 1) / P n bytes, while all the others do."""
-    moved = int(cost.lower_bound("allreduce", comm.size, nbytes, 0.0, 1.0).bandwidth)
+    moved = int(cost.lower_bound("allreduce", comm.size, nbytes, Link(0.0, 1.0)).bandwidth)
     a, b = np.zeros(moved, np.uint8), np.ones(moved, np.uint8)
 
     def copy() -> None:
@@ -230,9 +226,9 @@ def write(found: dict[str, dict]) -> None:
 
 def evaluate_many(P: int = 10_000) -> None:
     """Print how long it takes to time each schedule for so many ranks at once, and what that says."""
-    rows, options = [], {"hierarchical": 8, "leader": 8, "torus": 100, "x then y": 100}
+    rows = []
     for name, algorithm in tqdm(ALLREDUCE.items(), leave=False, desc=f"{P:,} ranks at once"):
-        own = OPTIONS.get(name, {}) if name not in options else {next(iter(OPTIONS[name])): options[name]}
+        own = algorithm.some_options(P)
         start = time.perf_counter()
         found = evaluate(algorithm.rounds, P, 25 * 10**6, 4, uniform(5e-6, 2e-11), algorithm.blocks(P, **own), **own)
         rows.append([name, f"{time.perf_counter() - start:.2f}", f"{found.seconds * 1e3:.2f}"])

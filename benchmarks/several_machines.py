@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reference import cli, mpi
-from reference.collectives import allreduce
-from reference.collectives.algorithms import ALLREDUCE
+from reference.collectives import ALLREDUCE, allreduce
 from reference.collectives.evaluate import evaluate
 from reference.collectives.placed import placed, traffic
 from reference.networks.network import Network, two_level

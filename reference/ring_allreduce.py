@@ -19,24 +19,27 @@ from . import cli  # first: it answers Ctrl-C while the others are imported
 # isort: split
 import argparse
 import sys
+from typing import Any
 
 import numpy as np
 
 from . import mpi
-from .collectives import allreduce, cost, fit, select
-from .collectives.algorithms import ALLREDUCE
+from .collectives import ALLREDUCE, allreduce, cost, fit, select
+from .collectives.record import Option
 from .perf.measure import Spread, measure
 from .verify import compare
 
 SIZES = [4 * 4**k for k in range(13)]  # 4 B to 64 MiB
 DTYPES = ("float32", "float64", "float16", "int32", "int64")
-MOST_SEGMENTS = 256  # what gains most is sqrt(2 n beta / alpha): about 40 at 64 MiB, 10 GB/s and 10 us
 MOST_REPEAT = 10**6
 ARRAYS = 5  # what a rank holds at once: input, two results, expected sum, scratch of the ring and of MPI
 SECONDS_A_SIZE = 0.6  # about how long one size is measured
-SEGMENTED = {"binary tree": 8, "double tree": 8}  # and how many segments unless told
-GROUPED = {"hierarchical": "ranks_per_node", "leader": "ranks_per_node", "torus": "width", "x then y": "width"}
 PERIOD = 7  # the input repeats itself, so that the expected sum of any length is cheap
+
+
+def options_of_algorithms() -> dict[str, Option]:
+    """What some algorithm has to be told, by its name on the command line."""
+    return {option.flag: option for record in ALLREDUCE.values() for option in record.options}
 
 
 def parser() -> cli.Parser:
@@ -50,8 +53,11 @@ def parser() -> cli.Parser:
     p.add_argument("--dtype", choices=DTYPES, default="float32", help="element type (default: float32)")
     algorithms = ["auto", *ALLREDUCE]
     p.add_argument("--algorithm", choices=algorithms, default="ring", metavar="NAME", help="; ".join(algorithms))
-    p.add_argument("--segments", type=int, help="of a binary or double tree (default: 8)")
-    p.add_argument("--group", type=int, help="ranks of a node (hierarchical, leader) or of a row (torus, x then y)")
+    for flag, option in options_of_algorithms().items():
+        default = "" if option.default is None else f" (default: {option.default})"
+        named = isinstance(option.default, str)
+        kind = cli.OneOf(f"--{flag}", option.values(1, 1)) if named else int
+        p.add_argument(f"--{flag}", type=kind, help=option.meaning + default)
     p.add_argument("--repeat", type=int, help="measurements per size (default: 3 to 50, about half a second a size)")
     p.add_argument("--json", action="store_true", help="print one JSON object instead of the table; NaN becomes null")
     return p
@@ -80,24 +86,36 @@ def check_message_sizes(comm, sizes: list[int], dtype: str, repeat: int | None) 
 
 def check_own(ranks: int, options: argparse.Namespace, elements: int) -> None:
     """Raise BadInput for options of the algorithm that make no sense, and for those of another one."""
-    for option, value, users in (("segments", options.segments, SEGMENTED), ("group", options.group, GROUPED)):
-        if value is not None and options.algorithm not in users:
-            raise cli.BadInput(f"--{option} {value} is for {', '.join(users)}, and not for {options.algorithm!r}")
-    cli.check_range("--segments", options.segments, 1, MOST_SEGMENTS, "more messages take longer than they save")
-    cli.check_range("--segments", options.segments, 1, elements, "the largest array has no more elements")
-    if options.algorithm in GROUPED and (options.group is None or options.group < 1 or ranks % options.group):
-        divisors = ", ".join(str(d) for d in range(1, ranks + 1) if ranks % d == 0)
-        given = "" if options.group is None else f", got {options.group}"
-        raise cli.BadInput(
-            f"--algorithm {options.algorithm!r} wants --group, which must divide {ranks}: {divisors}{given}"
-        )
+    for flag in options_of_algorithms():
+        users = [name for name in ALLREDUCE if flag in {option.flag for option in own_options(name)}]
+        if (value := getattr(options, flag)) is not None and options.algorithm not in users:
+            raise cli.BadInput(f"--{flag} {value} is for {', '.join(users)}, and not for {options.algorithm!r}")
+    for option in own_options(options.algorithm):
+        check_option(option, getattr(options, option.flag), ranks, elements, options.algorithm)
 
 
-def settings(options: argparse.Namespace) -> dict[str, int]:
+def own_options(algorithm: str) -> tuple[Option, ...]:
+    """Those of an algorithm; "auto" has none."""
+    return ALLREDUCE[algorithm].options if algorithm in ALLREDUCE else ()
+
+
+def check_option(option: Option, value: Any, ranks: int, elements: int, algorithm: str) -> None:
+    """Raise BadInput unless the algorithm's option may have this value; None is its default, if it has one."""
+    if value is None and option.default is not None:
+        return
+    values, rule = option.values(ranks, elements), option.rule(ranks, elements)
+    if isinstance(values, range):
+        cli.check_range(f"--{option.flag}", value, values[0], values[-1], rule)
+    elif value not in values:
+        given = "" if value is None else f", got {value}"
+        allowed = ", ".join(map(str, values))
+        raise cli.BadInput(f"--algorithm {algorithm!r} wants --{option.flag}, which {rule}: {allowed}{given}")
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
     """The options of the algorithm itself."""
-    if options.algorithm in SEGMENTED:
-        return {"segments": options.segments or SEGMENTED[options.algorithm]}
-    return {GROUPED[options.algorithm]: options.group} if options.algorithm in GROUPED else {}
+    given = {option: getattr(options, option.flag) for option in own_options(options.algorithm)}
+    return {option.name: option.default if value is None else value for option, value in given.items()}
 
 
 def example(comm, n: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:

@@ -42,6 +42,11 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["--segments", "4"], "--segments 4 is for binary tree, double tree, and not for 'ring'"),
         (["--group", "2"], "--group 2 is for hierarchical, leader, torus, x then y, and not for 'ring'"),
         (["--algorithm", "auto", "--group", "2"], "and not for 'auto'"),
+        (["--across", "ring"], "--across ring is for hierarchical, leader, and not for 'ring'"),
+        (
+            ["--algorithm", "leader", "--group", "2", "--across", "rang"],
+            "there is no --across 'rang'; choose from ring, recursive doubling, halving-doubling",
+        ),
         (["--algorithm", "torus", "--group", "2", "--segments", "2"], "--segments 2 is for binary tree"),
     ],
     "reference.train": [

@@ -6,14 +6,17 @@
     request = allgather.start(comm, x)  # every collective can be begun, and waited for later
 
 A schedule is a generator of rounds (rounds.py), in the file named after it: ring, direct, tree, binary_tree, doubling,
-bruck, chain, hierarchical, exchange. What it costs is in cost.py, all ranks at once in evaluate.py.
+bruck, chain, hierarchical, exchange. What it costs stands below it, as a formula (cost.py has what formulas share);
+evaluate.py times all ranks at once. catalogue.py lists all algorithms, and of each all-reduce all that is known.
 """
 
 from .algorithms import allgather, alltoall, barrier, broadcast, gather, reduce, reduce_scatter, scatter
+from .catalogue import ALLREDUCE
 from .ring import ring_allgather, ring_allreduce, ring_reduce_scatter, start_ring_allreduce
 from .select import allreduce, allreduce_together, choose, crossover, predict
 
 __all__ = [
+    "ALLREDUCE",
     "allgather",
     "allreduce",
     "allreduce_together",

@@ -1,4 +1,4 @@
-"""Every collective by name: which schedules there are for it, and one function that carries out any of them.
+"""Every collective as a function that carries out any of its schedules (catalogue.py lists them).
 
     allgather(comm, x, algorithm="bruck")  # carried out
     request = allgather.start(comm, x)  # begun: request.Test() advances it, mpi.waitall([request]) ends it
@@ -11,111 +11,28 @@ All-reduce, which also chooses its algorithm, is in select.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from .. import mpi
-from . import binary_tree, bruck, chain, cost, direct, doubling, exchange, hierarchical, ring, tree
+from .bruck import bruck_alltoall_steps
+from .catalogue import (
+    ALLGATHER,
+    ALLREDUCE,
+    ALLTOALL,
+    BARRIER,
+    BROADCAST,
+    GATHER,
+    REDUCE,
+    REDUCE_SCATTER,
+    SCATTER,
+)
+from .record import Algorithm
 from .rounds import Blocks, Posts, RoundsRequest, complete, plan, steps
 
 Known = TypeVar("Known")  # what a table of algorithms holds
-
-
-def _one(ranks: int, **options) -> int:
-    return 1
-
-
-def _each(ranks: int, **options) -> int:
-    return ranks
-
-
-def _segments(ranks: int, segments: int = 1) -> int:
-    if segments < 1:
-        raise ValueError(f"an array cannot be cut into {segments} segments: give 1 or more")
-    return segments
-
-
-def _hierarchical_blocks(ranks: int, ranks_per_node: int, across: str = "ring") -> int:
-    return ranks_per_node * _leader_blocks(ranks, ranks_per_node, across)
-
-
-def _leader_blocks(ranks: int, ranks_per_node: int, across: str = "ring") -> int:
-    return hierarchical.ACROSS[across][1](hierarchical.nodes_of(ranks, ranks_per_node))
-
-
-@dataclass(frozen=True)
-class Algorithm:
-    """A schedule, `rounds(rank, ranks, **options)`; `blocks(ranks, **options)` is into how many it cuts the array.
-
-    `cost(P, count, itemsize, alpha, beta, gamma, **options)` is its closed form (cost.py) on a uniform network.
-    """
-
-    rounds: Callable
-    blocks: Callable[..., int]
-    cost: Callable[..., cost.Cost]
-
-
-ALLREDUCE = {
-    "ring": Algorithm(ring.ring_allreduce_rounds, _each, cost.ring_allreduce),
-    "direct": Algorithm(direct.direct_allreduce_rounds, _each, cost.direct_allreduce),
-    "recursive doubling": Algorithm(
-        doubling.recursive_doubling_allreduce_rounds, _one, cost.recursive_doubling_allreduce
-    ),
-    "halving-doubling": Algorithm(
-        doubling.halving_doubling_allreduce_rounds,
-        lambda ranks: doubling.core(ranks),
-        cost.halving_doubling_allreduce,
-    ),
-    "binomial tree": Algorithm(tree.binomial_allreduce_rounds, _one, cost.binomial_allreduce),
-    "binary tree": Algorithm(
-        binary_tree.binary_tree_allreduce_rounds,
-        _segments,
-        cost.binary_tree_allreduce,
-    ),
-    "double tree": Algorithm(
-        binary_tree.double_tree_allreduce_rounds,
-        lambda ranks, segments=1: 2 * _segments(ranks, segments),
-        cost.double_tree_allreduce,
-    ),
-    "hierarchical": Algorithm(
-        hierarchical.hierarchical_allreduce_rounds, _hierarchical_blocks, cost.hierarchical_allreduce
-    ),
-    "leader": Algorithm(hierarchical.leader_allreduce_rounds, _leader_blocks, cost.leader_allreduce),
-    "torus": Algorithm(hierarchical.torus_allreduce_rounds, _each, cost.torus_allreduce),
-    "x then y": Algorithm(hierarchical.x_then_y_allreduce_rounds, _each, cost.x_then_y_allreduce),
-}
-REDUCE_SCATTER = {
-    "ring": Algorithm(ring.ring_reduce_scatter_rounds, _each, cost.ring_reduce_scatter),
-    "direct": Algorithm(direct.direct_reduce_scatter_rounds, _each, cost.direct_reduce_scatter),
-    "recursive halving": Algorithm(
-        doubling.recursive_halving_reduce_scatter_rounds, _each, cost.recursive_halving_reduce_scatter
-    ),
-}
-ALLGATHER = {
-    "ring": Algorithm(ring.ring_allgather_rounds, _each, cost.ring_allgather),
-    "direct": Algorithm(direct.direct_allgather_rounds, _each, cost.ring_allgather),
-    "recursive doubling": Algorithm(
-        doubling.recursive_doubling_allgather_rounds, _each, cost.recursive_doubling_allgather
-    ),
-    "bruck": Algorithm(bruck.bruck_allgather_rounds, _each, cost.bruck_allgather),
-}
-BROADCAST = {
-    "binomial tree": Algorithm(tree.binomial_broadcast_rounds, _one, cost.binomial_broadcast),
-    "chain": Algorithm(chain.chain_broadcast_rounds, _segments, cost.chain_broadcast),
-    "scatter-allgather": Algorithm(chain.scatter_allgather_broadcast_rounds, _each, cost.scatter_allgather_broadcast),
-}
-REDUCE = {"binomial tree": Algorithm(tree.binomial_reduce_rounds, _one, cost.binomial_reduce)}
-SCATTER = {"binomial tree": Algorithm(tree.binomial_scatter_rounds, _each, cost.binomial_scatter)}
-GATHER = {"binomial tree": Algorithm(tree.binomial_gather_rounds, _each, cost.binomial_scatter)}
-ALLTOALL = {
-    "pairwise": Algorithm(exchange.pairwise_alltoall_rounds, _each, cost.pairwise_alltoall),
-    "direct": Algorithm(direct.direct_alltoall_rounds, _each, cost.pairwise_alltoall),
-    "bruck": Algorithm(bruck.bruck_alltoall_rounds, _each, cost.bruck_alltoall),
-}
-BARRIER = {"dissemination": Algorithm(exchange.dissemination_barrier_rounds, _one, cost.dissemination_barrier)}
 
 
 def find(algorithms: Mapping[str, Known], name: str) -> Known:
@@ -260,7 +177,7 @@ def alltoall(comm, send, recv, algorithm: str = "pairwise"):
     if out.dtype != come.dtype or (len(out) and _address(out) == _address(come)):
         raise ValueError(f"send ({out.dtype}) and recv ({come.dtype}) must be two arrays of one type")
     if algorithm == "bruck":
-        yield from bruck.bruck_alltoall_steps(comm, out, come)
+        yield from bruck_alltoall_steps(comm, out, come)
     else:
         source, target = Blocks(out, comm.size), Blocks(come, comm.size)
         mine = comm.rank, comm.rank + 1

@@ -10,7 +10,7 @@ Rounds    A rank has at most two children, over both trees, and at most one pare
           edges in two colours so that nobody sends, or receives, twice in one colour: even rounds belong to one colour,
           odd ones to the other, and in every round a rank sends one segment and receives one.
 Time      with R(S) = h + 2 (S - 1) rounds each way, h about 2 log2 P, segments of n_S bytes:
-          at most 2 R(S) (alpha + n_S beta) + R(S) n_S gamma: near 4 n beta with one tree, 2 n beta with two (cost.py)
+          at most 2 R(S) (alpha + n_S beta) + R(S) n_S gamma: near 4 n beta with one tree, 2 n beta with two
 Left out  beginning the way down before the way up has ended.
 """
 
@@ -18,12 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import mpi
-from .rounds import Round, backwards, peer_if, where
+from ..networks.network import Link
+from .cost import Cost, Volume, largest_block, messages
+from .record import SEGMENTS, AllreduceRecord, Setting, at_most, in_segments
+from .rounds import Round, backwards, block_bounds, peer_if, where
 
 
 class Edges(NamedTuple):
@@ -142,3 +146,102 @@ def binary_tree_allreduce_rounds(rank, ranks: int, segments: int = 1, trees: int
 def double_tree_allreduce_rounds(rank, ranks: int, segments: int = 1) -> Iterator[Round]:
     """Half of the array goes up and down one tree, half the other, at the same time. Blocks: 2 * segments."""
     yield from binary_tree_allreduce_rounds(rank, ranks, segments, trees=2)
+
+
+# What it costs ----------------------------------------------------------------------------------------------------
+
+MOST_SEGMENTS = 1000  # that best_segments names: beyond that there is about a percent to gain
+
+
+def binary_tree_blocks(ranks: int, segments: int = 1, trees: int = 1) -> int:
+    """A block for each segment of each tree. Raises ValueError for less than one."""
+    return in_segments(ranks, segments) * trees
+
+
+def double_tree_blocks(ranks: int, segments: int = 1) -> int:
+    """Two halves, each in segments."""
+    return binary_tree_blocks(ranks, segments, trees=2)
+
+
+def tree_rounds(P: int, segments: int, trees: int) -> int:
+    """R(S) = h + 2 (S - 1): the rounds in which S segments flow up one tree, or each of two."""
+    height = paint(P, trees)[1]
+    return height + 2 * (segments - 1) if height else 0
+
+
+def binary_tree_allreduce_cost(
+    P: int, count: int, itemsize: int, link: Link, segments: int = 1, trees: int = 1
+) -> Cost:
+    """At most 2 R (alpha + n_S beta) + R n_S gamma, R = tree_rounds(P, S, 1), n_S the bytes of the largest segment."""
+    rounds, size = tree_rounds(P, segments, trees), largest_block(segments * trees, count, itemsize)
+    return messages(rounds, rounds * size, link, combined=True) + messages(rounds, rounds * size, link)
+
+
+def double_tree_allreduce_cost(P: int, count: int, itemsize: int, link: Link, segments: int = 1) -> Cost:
+    """At most 2 R (alpha + n_2S beta) + R n_2S gamma with two trees at once (Sanders, Speck & Träff 2009)."""
+    return binary_tree_allreduce_cost(P, count, itemsize, link, segments, trees=2)
+
+
+def best_segments(P: int, count: int, itemsize: int, link: Link, trees: int = 2) -> int:
+    """The number of segments S that makes 2 R(S) (alpha + n_S beta) + R(S) n_S gamma least, up to rounding.
+
+    With R(S) = h - 2 + 2 S and n_S = n / (trees S) its derivative vanishes where
+    4 alpha S^2 = (h - 2) n / trees (2 beta + gamma).
+    """
+    height = paint(P, trees)[1]
+    if link.alpha == 0:
+        return min(max(1, count // trees), MOST_SEGMENTS)
+    S = sqrt(max(height - 2, 0) * count * itemsize / trees * (2 * link.beta + link.gamma) / (4 * link.alpha))
+    return min(max(1, round(S)), max(1, count // trees), MOST_SEGMENTS)
+
+
+def binary_tree_allreduce_volume(P: int, count: int, itemsize: int = 1, segments: int = 1, trees: int = 1) -> Volume:
+    """In each tree its share of n once up, and once down for each child, in `segments` messages each."""
+    bounds = block_bounds(count, segments * trees) * itemsize
+    nbytes, number = np.zeros((2, P), np.int64)
+    for tree in range(trees):
+        share = bounds[(tree + 1) * segments] - bounds[tree * segments]
+        for child, up in enumerate(tree_parents(P, tree)):
+            if up is not None:
+                for rank in (child, up):
+                    nbytes[rank] += share
+                    number[rank] += segments
+    return Volume(nbytes, number)
+
+
+def double_tree_allreduce_volume(P: int, count: int, itemsize: int = 1, segments: int = 1) -> Volume:
+    """Half of n in each of the two trees."""
+    return binary_tree_allreduce_volume(P, count, itemsize, segments, trees=2)
+
+
+def _candidates(setting: Setting, trees: int) -> list[dict]:
+    """With the best number of segments, which only a known link can tell."""
+    if setting.link is None:
+        return []
+    return [{"segments": best_segments(setting.P, setting.count, setting.itemsize, setting.link, trees)}]
+
+
+BINARY_TREE = AllreduceRecord(
+    name="binary tree",
+    idea="segments follow each other up a binary tree, and down again",
+    rounds=binary_tree_allreduce_rounds,
+    blocks=binary_tree_blocks,
+    cost=binary_tree_allreduce_cost,
+    volume=binary_tree_allreduce_volume,
+    holds=at_most,
+    options=(SEGMENTS,),
+    candidates=lambda setting: _candidates(setting, trees=1),
+    source="Sanders, Speck and Träff (2009)",
+)
+DOUBLE_TREE = AllreduceRecord(
+    name="double tree",
+    idea="two binary trees at once, each with half of the array: a leaf of one is an inner rank of the other",
+    rounds=double_tree_allreduce_rounds,
+    blocks=double_tree_blocks,
+    cost=double_tree_allreduce_cost,
+    volume=double_tree_allreduce_volume,
+    holds=at_most,
+    options=(SEGMENTS,),
+    candidates=lambda setting: _candidates(setting, trees=2),
+    source="Sanders, Speck and Träff (2009)",
+)

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from .. import mpi
+from ..networks.network import Link
+from .cost import Cost, block_bytes, distances, largest_block, log2_rounds, messages
 from .rounds import Blocks, Round, carry_out, plan
 
 
@@ -55,3 +57,18 @@ def bruck_alltoall_steps(comm, send, recv) -> Iterator[list]:
 
 def _like(array):
     return np.empty_like(array) if isinstance(array, np.ndarray) else array.new_empty(array.shape)
+
+
+# What it costs ----------------------------------------------------------------------------------------------------
+
+
+def bruck_allgather_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """ceil(log2 P) alpha + (P - 1) / P n beta and at most ceil(log2 P) elements more (Bruck et al. 1997)."""
+    sizes = [block_bytes(P, count, itemsize, 0, min(d, P - d)) for d in distances(P)]
+    return messages(len(sizes), sum(sizes), link)
+
+
+def bruck_alltoall_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """ceil(log2 P) alpha + n / P beta times the set bits of 1, ..., P - 1: log2 P n / 2 beta for powers of two."""
+    bits = sum(way.bit_count() for way in range(P))
+    return messages(log2_rounds(P), bits * largest_block(P, count, itemsize), link)

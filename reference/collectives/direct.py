@@ -12,7 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .rounds import Round
+import numpy as np
+
+from ..networks.network import Link
+from .cost import Cost, Volume, largest_block
+from .record import AllreduceRecord, Holds, Setting, a_block_each
+from .ring import ring_allgather_cost
+from .rounds import Round, block_bounds
 
 
 def direct_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:
@@ -40,3 +46,55 @@ def direct_alltoall_rounds(rank, ranks: int) -> Iterator[Round]:
     for distance in range(1, ranks):
         to, source = (rank + distance) % ranks, (rank - distance) % ranks
         yield Round(to, (to, to + 1), source, (source, source + 1), wait=distance == ranks - 1)
+
+
+# What it costs ----------------------------------------------------------------------------------------------------
+
+
+def direct_reduce_scatter_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """(P - 1) (alpha + n_P beta) + n_P gamma: only the last addition is not hidden behind a message.
+
+    More if an addition takes longer than a message. Exact if P divides count. Else ranks get out of step and, additions
+    aside, it takes less than twice as long: while a message waits, one of its ports is busy with one of P - 1 messages.
+    """
+    if P == 1:
+        return Cost(0.0, 0.0)
+    size = largest_block(P, count, itemsize)
+    message, addition = link.alpha + size * link.beta, size * link.gamma
+    exposed = addition + (P - 2) * max(0.0, addition - message)
+    return ring_allgather_cost(P, count, itemsize, link) + Cost(0.0, 0.0, exposed)
+
+
+def direct_allreduce_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """2 (P - 1) (alpha + n_P beta) + n_P gamma: direct_reduce_scatter and an allgather, with what is said there."""
+    scattered = direct_reduce_scatter_cost(P, count, itemsize, link)
+    return scattered + ring_allgather_cost(P, count, itemsize, link)
+
+
+def direct_allreduce_volume(P: int, count: int, itemsize: int = 1) -> Volume:
+    """n - n_r to the owners of the other blocks, then (P - 1) n_r: all of them get this rank's; 2 (P - 1) messages."""
+    sizes = np.diff(block_bounds(count, P)) * itemsize
+    return Volume(count * itemsize + (P - 2) * sizes, np.full(P, 2 * (P - 1)))
+
+
+def _holds(P: int, count: int) -> Holds:
+    return "within a factor of 2" if count % P else "exactly"
+
+
+def _candidates(setting: Setting) -> list[dict]:
+    """Not with uneven blocks: the ranks get out of step, and the formula promises too much."""
+    return [] if setting.link and setting.count % setting.P else [{}]
+
+
+DIRECT = AllreduceRecord(
+    name="direct",
+    idea="every rank sends each block to the rank that adds it, which sends the sum to all; all messages at once",
+    rounds=direct_allreduce_rounds,
+    blocks=a_block_each,
+    cost=direct_allreduce_cost,
+    volume=direct_allreduce_volume,
+    holds=_holds,
+    options=(),
+    candidates=_candidates,
+    source="Thakur, Rabenseifner and Gropp (2005)",
+)

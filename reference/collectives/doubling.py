@@ -16,7 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from .rounds import Round, peer_if, where
+import numpy as np
+
+from ..networks.network import Link
+from .cost import Cost, Volume, block_bytes, distances, messages
+from .record import AllreduceRecord, always, exactly, one_block
+from .rounds import Round, block_bounds, peer_if, where
 
 
 class Fold(NamedTuple):
@@ -127,3 +132,98 @@ def recursive_doubling_allgather_rounds(rank, ranks: int) -> Iterator[Round]:
     yield from _in(rank, f, (rank, rank + 1), (rank + 1, rank + 2), combine=False)
     yield from _doubling(f, f.first)
     yield from _out(rank, f, (0, ranks), (0, ranks))
+
+
+# What it costs ----------------------------------------------------------------------------------------------------
+
+
+def _folded(P: int) -> bool:
+    return core(P) != P
+
+
+def recursive_doubling_allgather_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """log2 P alpha + (P - 1) / P n beta for powers of two; else the fold adds two messages, of n_P and of n bytes."""
+    extra = P - core(P)
+    sizes = [block_bytes(P, count, itemsize, 0, d + min(d, extra)) for d in distances(core(P))]
+    if extra:
+        sizes += [block_bytes(P, count, itemsize, 1, 2), count * itemsize]
+    return messages(len(sizes), sum(sizes), link)
+
+
+def recursive_halving_reduce_scatter_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """log2 P alpha + (P - 1) / P n (beta + gamma) for powers of two; a fold adds messages of n and of n_P bytes."""
+    extra = P - core(P)
+    sizes = [block_bytes(P, count, itemsize, 0, d + min(d, extra)) for d in distances(core(P))]
+    if not extra:
+        return messages(len(sizes), sum(sizes), link, combined=True)
+    combined = messages(len(sizes) + 1, sum(sizes) + count * itemsize, link, combined=True)
+    return combined + messages(1, block_bytes(P, count, itemsize, 1, 2), link)
+
+
+def recursive_doubling_allreduce_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """floor(log2 P) (alpha + n beta + n gamma); if P is no power of two, the fold adds 2 (alpha + n beta) + n gamma."""
+    n, k, folded = count * itemsize, core(P).bit_length() - 1, _folded(P)
+    return messages(k + folded, (k + folded) * n, link, combined=True) + messages(folded, folded * n, link)
+
+
+def halving_doubling_allreduce_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """2 log2 P alpha + 2 (P - 1) / P n beta + (P - 1) / P n gamma for powers of two (Rabenseifner 2004).
+
+    Else with the largest power of two for P, and the fold's 2 (alpha + n beta) + n gamma more.
+    """
+    folded, n = _folded(P), count * itemsize
+    sizes = [block_bytes(core(P), count, itemsize, 0, d) for d in distances(core(P))] + [n] * folded
+    return messages(len(sizes), sum(sizes), link, combined=True) + messages(len(sizes), sum(sizes), link)
+
+
+def _with_fold(P: int, nbytes: np.ndarray, number: int, n: int) -> Volume:
+    """What the core sends at each place, by rank: of a pair the even rank sends n more, the odd one only n."""
+    f = fold(np.arange(P), P)
+    sent = np.where(f.spare, n, nbytes[f.place] + f.paired * n)
+    return Volume(sent, np.where(f.spare, 1, number + f.paired))
+
+
+def recursive_doubling_allreduce_volume(P: int, count: int, itemsize: int = 1) -> Volume:
+    """floor(log2 P) n; with a fold n more for even ranks of pairs, and only n for odd ones.
+
+    More than 2 (P - 1) n together: all ranks do all additions.
+    """
+    k, n = core(P).bit_length() - 1, count * itemsize
+    return _with_fold(P, np.full(core(P), k * n), k, n)
+
+
+def halving_doubling_allreduce_volume(P: int, count: int, itemsize: int = 1) -> Volume:
+    """At place m of the core n - n_m while halving; while doubling the aligned 1, 2, 4, ... blocks around block m."""
+    C, n = core(P), count * itemsize
+    bounds, place = block_bounds(count, C) * itemsize, np.arange(C)
+    sent = n - np.diff(bounds)
+    for distance in distances(C):
+        first = place & -distance
+        sent = sent + bounds[first + distance] - bounds[first]
+    return _with_fold(P, sent, 2 * len(distances(C)), n)
+
+
+RECURSIVE_DOUBLING = AllreduceRecord(
+    name="recursive doubling",
+    idea="whole arrays, exchanged with partners 1, 2, 4, ... ranks away",
+    rounds=recursive_doubling_allreduce_rounds,
+    blocks=one_block,
+    cost=recursive_doubling_allreduce_cost,
+    volume=recursive_doubling_allreduce_volume,
+    holds=exactly,
+    options=(),
+    candidates=always,
+    source="Thakur, Rabenseifner and Gropp (2005)",
+)
+HALVING_DOUBLING = AllreduceRecord(
+    name="halving-doubling",
+    idea="halves, quarters, ... exchanged and added until each rank has its part of the sum, and the same backwards",
+    rounds=halving_doubling_allreduce_rounds,
+    blocks=core,
+    cost=halving_doubling_allreduce_cost,
+    volume=halving_doubling_allreduce_volume,
+    holds=exactly,
+    options=(),
+    candidates=always,
+    source="Rabenseifner (2004)",
+)

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import mpi
+from ..networks.network import Link
+from .cost import Cost, log2_rounds
+from .ring import ring_allgather_cost
 from .rounds import Round
 
 
@@ -47,3 +50,16 @@ def pairwise_alltoall_rounds(rank, ranks: int) -> Iterator[Round]:
 
 def _others(rank: int, ranks: int) -> list[int]:
     return [(rank + distance) % ranks for distance in range(1, ranks)]
+
+
+# What it costs ----------------------------------------------------------------------------------------------------
+
+
+def dissemination_barrier_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """ceil(log2 P) alpha (Hensgen, Finkel & Manber 1988)."""
+    return Cost(log2_rounds(P) * link.alpha, 0.0)
+
+
+def pairwise_alltoall_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """(P - 1) (alpha + n / P beta). count: elements that one rank sends, its own block included."""
+    return ring_allgather_cost(P, count, itemsize, link)

@@ -1,6 +1,6 @@
 """What this machine can do: alpha, beta and gamma from measurements, with what they leave unexplained.
 
-Idea      The closed forms (cost.py) are linear in alpha and beta. So measure a few all-reduces and solve for these
+Idea      The closed forms are linear in alpha and beta. So measure a few all-reduces and solve for these
           numbers: least squares of the *relative* errors, for a time of 20 us counts as much as one of 20 ms.
           gamma comes first, from adding alone: in one schedule it cannot be told from beta.
 Two fits  One alpha and beta for all algorithms say what the machine is like. An own pair for each algorithm says what
@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import mpi
-from ..networks.network import Network
+from ..networks.network import Link, Network
 from ..perf.measure import measure
-from .algorithms import ALLREDUCE, plan_allreduce
+from .algorithms import plan_allreduce
+from .catalogue import ALLREDUCE
+from .record import Setting
 from .rounds import carry_out, complete
 
 SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22, 2**24)  # bytes
-ALGORITHMS = ("binomial tree", "recursive doubling", "halving-doubling", "direct", "ring")
 REFINED = 4  # times that a line is fitted again
 SECONDS_A_SIZE = 0.03  # about how long one size of one algorithm is measured
 
@@ -69,18 +70,18 @@ class Fit:
         """The time of an all-reduce by the algorithm's own line. Raises ValueError for one that was not measured."""
         if algorithm not in self.lines:
             raise ValueError(f"{algorithm!r} was not measured on this machine; there are: {', '.join(self.lines)}")
-        return self._cost(algorithm, P, count, itemsize, *self.lines[algorithm])
+        return self._cost(algorithm, P, count, itemsize, Link(*self.lines[algorithm], self.gamma))
 
-    def _cost(self, algorithm: str, P: int, count: int, itemsize: int, alpha: float, beta: float) -> float:
+    def _cost(self, algorithm: str, P: int, count: int, itemsize: int, link: Link) -> float:
         options = self.options.get(algorithm, {})
-        return ALLREDUCE[algorithm].cost(P, count, itemsize, alpha, beta, self.gamma, **options).seconds
+        return ALLREDUCE[algorithm].cost(P, count, itemsize, link, **options).seconds
 
     def residuals(self) -> list[Residual]:
         """Every sample beside its two predictions."""
-        found = []
+        found, common = [], Link(self.alpha, self.beta, self.gamma)
         for sample in self.samples:
             asked = sample.algorithm, self.P, sample.nbytes // self.itemsize, self.itemsize
-            found.append(Residual(*sample, self.seconds(*asked), self._cost(*asked, self.alpha, self.beta)))
+            found.append(Residual(*sample, self.seconds(*asked), self._cost(*asked, common)))
         return found
 
     def error(self) -> tuple[float, float]:
@@ -124,10 +125,10 @@ def fit(
             partial(ALLREDUCE[name].cost, P, nbytes // itemsize, itemsize, **options.get(name, {}))
             for name, nbytes, _ in own
         ]
-        parts = [(unit.latency, unit.bandwidth) for unit in (cost(1.0, 1.0) for cost in costs)]
+        parts = [(unit.latency, unit.bandwidth) for unit in (cost(link=Link(1.0, 1.0)) for cost in costs)]
         seconds, found = np.array([sample.seconds for sample in own]), (0.0, 0.0)
         for _ in range(REFINED):  # what the direct exchange hides of its additions depends on alpha and beta
-            added = np.array([cost(*found, gamma).reduction for cost in costs])
+            added = np.array([cost(link=Link(*found, gamma)).reduction for cost in costs])
             alpha, beta = relative_least_squares(parts, seconds, added)
             found = alpha, beta
         return found
@@ -139,13 +140,13 @@ def fit(
 def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES) -> Fit:
     """Measure all-reduces of float32 on this machine, about half a second an algorithm; the same Fit on every rank.
 
-    candidates: names in ALLREDUCE with the options to measure them with; five good ones unless told, and the
-    hierarchical one if there are several nodes. sizes: bytes.
+    candidates: names in ALLREDUCE with the options to measure them with; unless told, those whose records want to be
+    measured: five good ones, and the hierarchical one if there are several nodes. sizes: bytes.
     Raises ValueError for one rank, which has nobody to exchange messages with, and if there is nothing to measure.
     """
     if comm.size == 1:
         raise ValueError("one rank sends no messages, so there is nothing to measure: start with mpirun -n 2 or more")
-    candidates = {name: {} for name in ALGORITHMS} | _hierarchical(comm) if candidates is None else candidates
+    candidates = to_measure(comm.size, _nodes(comm)) if candidates is None else candidates
     samples = []
     for nbytes in sorted(sizes, reverse=True):  # the large ones first, to warm up
         x = np.zeros(max(1, nbytes // 4), np.float32)
@@ -168,6 +169,13 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
     return found
 
 
+def to_measure(P: int, groups: tuple[int, ...] = ()) -> dict[str, dict]:
+    """The algorithms worth measuring on a machine of which nothing is known but its groups of consecutive ranks."""
+    setting = Setting(P, 0, 1, None, groups)
+    found = {record.name: record.candidates(setting) for record in ALLREDUCE.values()}
+    return {name: options[0] for name, options in found.items() if options}
+
+
 def _gamma(comm, nbytes: int = 2**20) -> float:
     """Seconds per byte of an addition, while all ranks add: cores may be fewer than ranks."""
     a, b = np.zeros(nbytes // 4, np.float32), np.ones(nbytes // 4, np.float32)
@@ -181,15 +189,15 @@ def _gamma(comm, nbytes: int = 2**20) -> float:
     return max(added.median - barrier.median, 0.0) / nbytes
 
 
-def _hierarchical(comm) -> dict[str, dict]:
-    """The hierarchical algorithm as a candidate, if consecutive ranks fill several nodes with equally many each."""
+def _nodes(comm) -> tuple[int, ...]:
+    """How many ranks a node has, if consecutive ranks fill several nodes with equally many each; else nothing."""
     here = comm.Split_type(mpi.COMM_TYPE_SHARED, key=comm.rank)
     mine = (here.size, comm.rank - here.rank)
     here.Free()
     nodes = comm.allgather(mine)
     L = nodes[0][0]
     regular = all(size == L and first == rank // L * L for rank, (size, first) in enumerate(nodes))
-    return {"hierarchical": {"ranks_per_node": L}} if regular and 1 < L < comm.size else {}
+    return (L,) if regular else ()
 
 
 def known(comm) -> Network | Fit:

@@ -7,7 +7,7 @@ Idea      Cut the array into P blocks. Every rank passes one block to its right 
 Before    every rank sends its whole array to one that adds:   that one receives (P - 1) n bytes
 After     every rank sends and receives, on average            2 (P - 1) / P n bytes: the least possible
 Sends     each rank 2 (P - 1) messages of about n / P bytes
-Time      2 (P - 1) (alpha + n_P beta) + (P - 1) n_P gamma, n_P bytes in the largest block      (cost.py)
+Time      2 (P - 1) (alpha + n_P beta) + (P - 1) n_P gamma, n_P bytes in the largest block
 Left out  several rings at once over several links, pipelining inside a block.
 Try       mpirun -n 8 python -m reference.ring_allreduce
 """
@@ -16,8 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from .. import mpi
-from .rounds import Blocks, Round, RoundsRequest, execute, steps
+from ..networks.network import Link
+from .cost import Cost, Volume, largest_block, messages
+from .record import AllreduceRecord, a_block_each, always, exactly
+from .rounds import Blocks, Round, RoundsRequest, block_bounds, execute, steps
 
 
 def ring_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:
@@ -42,6 +47,64 @@ def ring_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:
     """2 (P - 1) rounds: a reduce-scatter, and an allgather of what it left."""
     yield from ring_reduce_scatter_rounds(rank, ranks)
     yield from ring_allgather_rounds(rank, ranks)
+
+
+# What it costs ----------------------------------------------------------------------------------------------------
+
+
+def ring_reduce_scatter_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """(P - 1) (alpha + n_P beta + n_P gamma). count: elements of the input."""
+    return messages(P - 1, (P - 1) * largest_block(P, count, itemsize), link, combined=True)
+
+
+def ring_allgather_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """(P - 1) (alpha + n_P beta). count: elements of the gathered array.
+
+    The direct one too, if P divides count; else less than twice that (see direct_reduce_scatter_cost).
+    """
+    return messages(P - 1, (P - 1) * largest_block(P, count, itemsize), link)
+
+
+def ring_allreduce_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """2 (P - 1) (alpha + n_P beta) + (P - 1) n_P gamma: a reduce-scatter and an allgather (Patarasuk & Yuan 2009)."""
+    return ring_reduce_scatter_cost(P, count, itemsize, link) + ring_allgather_cost(P, count, itemsize, link)
+
+
+def ring_bytes(P: int, count: int, itemsize: int = 1) -> np.ndarray:
+    """Bytes that each rank sends in a ring allreduce (int64, shape [P]): all blocks but one, twice.
+
+    Rank r sends every block but its own in the reduce-scatter, and every block but r + 1 in the allgather.
+    If P divides count this is 2 (P - 1) / P n for every rank, else within two elements of it; the ranks together send
+    exactly 2 (P - 1) n, and no algorithm can do with less.
+    """
+    return twice_around(np.diff(block_bounds(count, P)) * itemsize)
+
+
+def twice_around(sizes: np.ndarray) -> np.ndarray:
+    """Bytes that each rank of a ring sends, int64 [P], if block r has sizes[r] bytes."""
+    return 2 * sizes.sum() - sizes - np.roll(sizes, -1)
+
+
+def ring_allreduce_volume(P: int, count: int, itemsize: int = 1) -> Volume:
+    """2 n - n_r - n_(r + 1) bytes in 2 (P - 1) messages."""
+    return Volume(ring_bytes(P, count, itemsize), np.full(P, 2 * (P - 1)))
+
+
+RING = AllreduceRecord(
+    name="ring",
+    idea="each block travels once around and collects the sum, and once more to tell it",
+    rounds=ring_allreduce_rounds,
+    blocks=a_block_each,
+    cost=ring_allreduce_cost,
+    volume=ring_allreduce_volume,
+    holds=exactly,
+    options=(),
+    candidates=always,
+    source="Patarasuk and Yuan (2009)",
+)
+
+
+# Carried out ------------------------------------------------------------------------------------------------------
 
 
 def ring_reduce_scatter(comm, x, op=mpi.SUM):

@@ -22,10 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import mpi
-from ..networks.network import Network
-from . import cost, fit
-from .algorithms import ALLREDUCE, collective, find, flat, plan_allreduce
+from ..networks.network import Link, Network
+from . import fit
+from .algorithms import collective, find, flat, plan_allreduce
+from .catalogue import ALLREDUCE
 from .evaluate import evaluate
+from .record import Setting
 from .rounds import carry_out
 
 
@@ -38,22 +40,15 @@ class Choice(NamedTuple):
 
 
 def candidates(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The algorithms worth asking, each with the best options for it."""
+    """The algorithms worth asking, each with the best options for it: what their records say."""
     if isinstance(machine, fit.Fit):
         yield from ((name, machine.options.get(name, {})) for name in machine.lines)
         return
-    yield from ((name, {}) for name in ("recursive doubling", "halving-doubling", "ring", "binomial tree"))
-    if count % P == 0:  # with uneven blocks the ranks get out of step, and the formula promises too much
-        yield "direct", {}
+    groups = tuple(int(level.ranks) for level in machine.levels[:-1])
     outer = machine.levels[-1]
-    for name, trees in (("binary tree", 1), ("double tree", 2)):
-        best = cost.best_segments(P, count, itemsize, outer.alpha, outer.beta, machine.gamma, trees)
-        yield name, {"segments": best}
-    for level in machine.levels[:-1]:
-        if 1 < level.ranks < P and P % level.ranks == 0:
-            for across in cost.ACROSS:
-                yield "hierarchical", {"ranks_per_node": int(level.ranks), "across": across}
-                yield "leader", {"ranks_per_node": int(level.ranks), "across": across}
+    setting = Setting(P, count, itemsize, Link(outer.alpha, outer.beta, machine.gamma), groups)
+    for record in ALLREDUCE.values():
+        yield from ((record.name, options) for options in record.candidates(setting))
 
 
 def predict(algorithm: str, P: int, count: int, itemsize: int, machine: Network | fit.Fit, **options) -> float:
@@ -63,7 +58,7 @@ def predict(algorithm: str, P: int, count: int, itemsize: int, machine: Network 
         return machine.seconds(algorithm, P, count, itemsize)
     if len(machine.levels) == 1:
         level = machine.levels[0]
-        return schedule.cost(P, count, itemsize, level.alpha, level.beta, machine.gamma, **options).seconds
+        return schedule.cost(P, count, itemsize, Link(level.alpha, level.beta, machine.gamma), **options).seconds
     blocks = schedule.blocks(P, **options)
     return evaluate(schedule.rounds, P, count, itemsize, machine, blocks, **options).seconds
 

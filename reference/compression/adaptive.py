@@ -16,6 +16,7 @@ import torch
 from torch import Generator, Tensor
 
 from ..collectives import allreduce
+from ..networks import Link
 from .error_feedback import ErrorFeedback
 from .reduce import allgather_cost, allgather_sum
 from .select import CodecChoice, GroupLink
@@ -24,12 +25,12 @@ from .sparse import Count, densify, kept_count, largest, sparse_bytes, threshold
 
 def share_that_hides(d: int, window: float, link: GroupLink, least: float = 0.001) -> float:
     """The largest share of d elements whose all-gather takes no longer than `window` seconds; at least `least`."""
-    if link.P == 1 or window >= allgather_cost(link.P, sparse_bytes(d, d), d, link.alpha, link.beta).seconds:
+    if link.P == 1 or window >= allgather_cost(link.P, sparse_bytes(d, d), d, Link(link.alpha, link.beta)).seconds:
         return 1.0
     low, high = 0, d  # k = low fits, k = high does not
     while high - low > 1:
         k = (low + high) // 2
-        fits = allgather_cost(link.P, sparse_bytes(k, d), d, link.alpha, link.beta).seconds <= window
+        fits = allgather_cost(link.P, sparse_bytes(k, d), d, Link(link.alpha, link.beta)).seconds <= window
         low, high = (k, high) if fits else (low, k)
     return max(least, low / d)
 

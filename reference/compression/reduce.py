@@ -27,12 +27,15 @@ import torch
 from torch import Generator, Tensor
 
 from .. import mpi
-from ..collectives import allreduce, cost
-from ..collectives.algorithms import ALLGATHER, collective, find
-from ..collectives.bruck import bruck_allgather_rounds
+from ..collectives import allreduce
+from ..collectives.algorithms import collective, find
+from ..collectives.bruck import bruck_allgather_cost, bruck_allgather_rounds
+from ..collectives.catalogue import ALLGATHER
+from ..collectives.cost import Cost, messages
 from ..collectives.exchange import pairwise_alltoall_rounds
 from ..collectives.ring import ring_allgather_rounds
 from ..collectives.rounds import Blocks, block_bounds, steps
+from ..networks import Link
 from .codec import Codec
 from .error_feedback import ErrorFeedback
 from .signs import sign
@@ -100,14 +103,13 @@ def _sizes(comm, mine: int, tag: int) -> abc.Generator[list, None, list[int]]:
     return sizes.tolist()
 
 
-def allgather_cost(P: int, wire: int, d: int, alpha: float, beta: float, gamma: float = 0.0, fixed=True) -> cost.Cost:
+def allgather_cost(P: int, wire: int, d: int, link: Link, fixed: bool = True) -> Cost:
     """(P - 1) (alpha + w beta) + (P - 1) 4 d gamma, w the bytes of the longest wire: the ring, exactly.
 
     Unless sizes are fixed, they travel first: ceil(log2 P) alpha + 8 (P - 1) beta. Decoding itself is not in it.
     """
-    wires = cost.messages(P - 1, (P - 1) * wire, alpha, beta)
-    added = cost.Cost(0.0, 0.0, (P - 1) * VALUE * d * gamma)
-    return wires + added if fixed else cost.bruck_allgather(P, P, 8, alpha, beta) + wires + added
+    found = messages(P - 1, (P - 1) * wire, link) + Cost(0.0, 0.0, (P - 1) * VALUE * d * link.gamma)
+    return found if fixed else bruck_allgather_cost(P, P, 8, link) + found
 
 
 # Linear: an ordinary all-reduce ---------------------------------------------------------------------------------------
@@ -182,14 +184,13 @@ def _decode_blocks(state: TwoWay, wires: Blocks, blocks: Blocks, P: int, why: Va
             blocks[q, q + 1][:] = state.down.decode(wires[q, q + 1], length)
 
 
-def two_way_cost(P: int, wire: int, block: int, alpha: float, beta: float, gamma: float = 0.0) -> cost.Cost:
+def two_way_cost(P: int, wire: int, block: int, link: Link) -> Cost:
     """2 (P - 1) (alpha + w beta) + (P - 1) 4 n gamma for blocks of n elements and wires of w = w(n) bytes.
 
     Exact if P divides d; else at most this, n and w those of the largest block. Bytes a rank sends: 2 (P - 1) w.
     """
-    return cost.messages(2 * (P - 1), 2 * (P - 1) * wire, alpha, beta) + cost.Cost(
-        0, 0, (P - 1) * VALUE * block * gamma
-    )
+    added = Cost(0.0, 0.0, (P - 1) * VALUE * block * link.gamma)
+    return messages(2 * (P - 1), 2 * (P - 1) * wire, link) + added
 
 
 def majority_vote(comm, x: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ import torch
 
 from .. import mpi
 from ..collectives.select import choose as choose_allreduce
-from ..networks.network import uniform
+from ..networks import Link, uniform
 from ..perf.measure import measure
 from .codec import Codec
 from .reduce import allgather_cost
@@ -135,7 +135,7 @@ def piece(gradient: Gradient, candidate: Candidate, link: GroupLink) -> Piece:
         return Piece(backward, 0.0, choose_allreduce(P, d, 4, uniform(alpha, beta)).seconds, 0.0)
     if (wire := codec.nbytes(d)) is None:
         raise ValueError(f"{candidate.name} has wires of varying size, so their time cannot be predicted")
-    transfer = allgather_cost(P, wire, d, alpha, beta).seconds
+    transfer = allgather_cost(P, wire, d, Link(alpha, beta)).seconds
     return Piece(backward, candidate.encode.seconds(d), transfer, P * candidate.decode.seconds(d))
 
 

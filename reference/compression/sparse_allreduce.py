@@ -29,9 +29,12 @@ from collections.abc import Callable
 import torch
 
 from .. import mpi
-from ..collectives import allreduce, cost
-from ..collectives.algorithms import ALLREDUCE, find
+from ..collectives import ALLREDUCE, allreduce
+from ..collectives.algorithms import find
+from ..collectives.cost import Cost, log2_rounds
 from ..collectives.rounds import Blocks, plan
+from ..collectives.tree import binomial_allreduce_cost
+from ..networks import Link
 from .bits import float_bytes, floats, width
 from .sparse import densify, from_wire, largest, sparse_bytes, to_wire
 
@@ -108,9 +111,9 @@ def global_top_k(comm, x, k: int):
     return densify(allreduce(comm, to_wire(x[mine], mine, d), op=keep_largest, algorithm="binomial tree"), d)
 
 
-def global_top_k_cost(P: int, d: int, k: int, alpha: float, beta: float, gamma: float = 0.0) -> cost.Cost:
+def global_top_k_cost(P: int, d: int, k: int, link: Link) -> Cost:
     """2 ceil(log2 P) (alpha + w beta) + ceil(log2 P) w gamma, w = sparse_bytes(k, d): exact on a uniform network."""
-    return cost.binomial_allreduce(P, sparse_bytes(k, d), 1, alpha, beta, gamma)
+    return binomial_allreduce_cost(P, sparse_bytes(k, d), 1, link)
 
 
 # How much it fills in --------------------------------------------------------------------------------------------
@@ -137,7 +140,7 @@ def _direct(P: int, d: int, k: float) -> float:
 def _doubling(P: int, d: int, k: float) -> float:
     if P & (P - 1):
         raise ValueError(f"the formula of recursive doubling is for powers of two, not for {P} ranks")
-    return sum(message(d, k, 2**step) for step in range(cost.log2_rounds(P)))
+    return sum(message(d, k, 2**step) for step in range(log2_rounds(P)))
 
 
 VOLUME: dict[str, Callable[[int, int, float], float]] = {

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..collectives.cost import ring_bytes
+from ..collectives.ring import ring_bytes
 
 
 class Recipe(NamedTuple):

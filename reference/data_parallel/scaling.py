@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..collectives import cost
+from ..collectives.hierarchical import hierarchical_allreduce_cost
+from ..networks import Link
 from . import noise_scale
 from .layers import Layer
 from .step_time import step_of
@@ -26,22 +27,19 @@ from .step_time import step_of
 
 def on_nodes(
     ranks_per_node: int,
-    inside: tuple[float, float],
-    outside: tuple[float, float],
+    inside: Link,
+    outside: Link,
     across: str = "halving-doubling",
     itemsize: int = 2,
 ) -> Callable[[int, int], float]:
     """(P, nbytes) -> seconds of a hierarchical all-reduce where each rank has a network card of its own.
 
-    inside, outside: (alpha, beta) of the links within and between nodes. A closed form, so that P may be 100,000.
+    inside, outside: the links within and between nodes. A closed form, so that P may be 100,000.
     """
 
     def seconds(P: int, nbytes: int) -> float:
         L, count = min(ranks_per_node, P), -(-nbytes // itemsize)
-        found = cost.hierarchical_allreduce(
-            P, count, itemsize, *inside, ranks_per_node=L, across=across, alpha_out=outside[0], beta_out=outside[1]
-        )
-        return found.seconds
+        return hierarchical_allreduce_cost(P, count, itemsize, inside, L, across, outside).seconds
 
     return seconds
 

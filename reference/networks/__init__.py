@@ -8,6 +8,6 @@ links in congestion.py; topology.py finds out by measuring what the network is, 
 where, paths.py which way a message should take, and priority.py which message should leave first.
 """
 
-from .network import Level, Network, Route, fat_tree, two_level, uniform
+from .network import Level, Link, Network, Route, fat_tree, two_level, uniform
 
-__all__ = ["Level", "Network", "Route", "fat_tree", "two_level", "uniform"]
+__all__ = ["Level", "Link", "Network", "Route", "fat_tree", "two_level", "uniform"]

@@ -37,6 +37,17 @@ def _is_count(value: float) -> bool:
     return 1 <= value < inf and value == int(value)
 
 
+class Link(NamedTuple):
+    """What a message costs if all links are alike: alpha seconds, beta seconds a byte; gamma seconds to add one byte.
+
+    What the closed forms are asked with: a formula knows neither levels nor ways.
+    """
+
+    alpha: float
+    beta: float
+    gamma: float = 0.0
+
+
 @dataclass(frozen=True)
 class Level:
     """One level of switches: `ranks` below each (inf: all), alpha (s) and beta (s/byte) of its links, cables up."""

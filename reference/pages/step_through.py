@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import mpi
-from ..collectives.algorithms import ALLREDUCE, find
+from ..collectives import ALLREDUCE
+from ..collectives.algorithms import find
 from ..collectives.draw import BLOCK_COLOURS
 from ..collectives.rounds import Blocks, carry_out, plan
 from .widget import escaped, widget
@@ -58,7 +59,7 @@ class Record(NamedTuple):
 
 
 def record(comm, algorithm: str = "ring", count: int = 4096, **options) -> Record:
-    """All-reduce `count` elements of 8 bytes by the algorithm of that name (algorithms.py), and note what happens.
+    """All-reduce `count` elements of 8 bytes by the algorithm of that name, and note what happens.
 
     Raises ValueError for a name that is not there, for more ranks than an element has bits, and for blocks without
     elements, in which nothing could be seen.

@@ -12,7 +12,7 @@ from reference.asynchronous.local_sgd import (
     periodic,
     train_local_sgd,
 )
-from reference.collectives.cost import ring_bytes
+from reference.collectives.ring import ring_bytes
 from reference.models import MLP, Objective, Quadratic, digits
 from reference.worlds import RankFailed, launch
 

@@ -16,7 +16,7 @@ from reference.asynchronous.parameter_server import (
     train_with_servers,
 )
 from reference.asynchronous.staleness import compensated, largest_rate
-from reference.collectives.cost import ring_bytes
+from reference.collectives.ring import ring_bytes
 from reference.models import MLP, Objective, Quadratic, digits
 from reference.worlds import RankFailed, Slow, launch, networks
 

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache, reduce
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,23 +17,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import mpi
-from reference.collectives import algorithms, bruck, cost
-from reference.collectives.algorithms import ALLREDUCE
+from reference.collectives import algorithms, bruck, catalogue
+from reference.collectives.catalogue import ALLREDUCE
 from reference.collectives.doubling import core
+from reference.collectives.record import Algorithm
 from reference.collectives.rounds import block_bounds
 from reference.collectives.select import allreduce
 from reference.worlds import LaunchError, launch, networks
 
 TABLES = {
     "allreduce": ALLREDUCE,
-    "reduce_scatter": algorithms.REDUCE_SCATTER,
-    "allgather": algorithms.ALLGATHER,
-    "broadcast": algorithms.BROADCAST,
-    "reduce": algorithms.REDUCE,
-    "scatter": algorithms.SCATTER,
-    "gather": algorithms.GATHER,
-    "alltoall": algorithms.ALLTOALL,
-    "barrier": algorithms.BARRIER,
+    "reduce_scatter": catalogue.REDUCE_SCATTER,
+    "allgather": catalogue.ALLGATHER,
+    "broadcast": catalogue.BROADCAST,
+    "reduce": catalogue.REDUCE,
+    "scatter": catalogue.SCATTER,
+    "gather": catalogue.GATHER,
+    "alltoall": catalogue.ALLTOALL,
+    "barrier": catalogue.BARRIER,
 }
 ROOTED = ("broadcast", "reduce", "scatter", "gather")
 REDUCING = ("allreduce", "reduce_scatter", "reduce")
@@ -63,7 +65,7 @@ class Case(NamedTuple):
         return dict(self.options) | ({} if self.root is None else {"root": self.root})
 
     @property
-    def schedule(self) -> algorithms.Algorithm:
+    def schedule(self) -> Algorithm:
         return TABLES[self.collective][self.algorithm]
 
     def blocks(self, P: int) -> int:
@@ -79,15 +81,18 @@ def divisors(P):
 
 def variants(collective, algorithm, P, few=False):
     """All options of an algorithm, or a few telling ones."""
-    groups = divisors(P)[len(divisors(P)) // 2 :][:1] if few else divisors(P)
-    if algorithm in ("binary tree", "double tree", "chain"):
+    if (collective, algorithm) == ("broadcast", "chain"):
         return [(("segments", S),) for S in ((5,) if few else (1, 2, 5))]
-    if algorithm in ("hierarchical", "leader"):
-        across = ACROSS if not few or algorithm == "hierarchical" else ACROSS[P % 3 :][:1]
-        return [(("ranks_per_node", L), ("across", a)) for L in groups for a in across]
-    if algorithm in ("torus", "x then y"):
-        return [(("width", X),) for X in groups]
-    return [()]
+    options = ALLREDUCE[algorithm].options if collective == "allreduce" else ()
+    return list(product(*([(option.name, value) for value in some(option, P, few)] for option in options)))
+
+
+def some(option, P, few):
+    """Values of an option: of numbers a few, or one in the middle; of names all."""
+    values = option.values(P, 5)
+    if isinstance(values, range):
+        return (5,) if few else (1, 2, 5)
+    return values[len(values) // 2 :][:1] if few and not isinstance(option.default, str) else values
 
 
 def cases(P, lengths, few=False, collectives=tuple(TABLES)):
@@ -239,7 +244,7 @@ def volume(P, case):
     hops = [int(way).bit_count() for way in range(P)]  # ones in the number of places between the ends of a way
     name = case.collective, case.algorithm
     if case.collective == "allreduce":
-        return cost.total_bytes(case.algorithm, P, everything, **dict(case.options))
+        return int(ALLREDUCE[case.algorithm].volume(P, case.n, itemsize, **dict(case.options)).nbytes.sum())
     if name in (("reduce_scatter", "recursive halving"), ("allgather", "recursive doubling")):
         return folded
     if name == ("alltoall", "bruck"):
@@ -507,7 +512,8 @@ def test_planted_mistakes_are_seen_and_named(collective, algorithm, monkeypatch)
     for i, (what, mistake) in enumerate(MISTAKES.items()):
         number = numbers[i * (len(numbers) - 1) // 3]
         rounds = with_mistake(right.rounds, mistake, number)
-        monkeypatch.setitem(TABLES[collective], algorithm, replace(right, rounds=rounds))
+        table = ALLREDUCE._records if collective == "allreduce" else TABLES[collective]
+        monkeypatch.setitem(table, algorithm, replace(right, rounds=rounds))
         if (collective, algorithm) == ("alltoall", "bruck"):
             monkeypatch.setattr(bruck, "bruck_alltoall_rounds", rounds)
             monkeypatch.setattr(bruck, "_like", lambda array: np.full_like(array, STALE))
@@ -518,10 +524,10 @@ def test_planted_mistakes_are_seen_and_named(collective, algorithm, monkeypatch)
 
 
 def test_a_barrier_without_one_of_its_rounds_is_seen(monkeypatch):
-    right = algorithms.BARRIER["dissemination"]
+    right = catalogue.BARRIER["dissemination"]
     for number in range(3):
         rounds = with_mistake(right.rounds, MISTAKES["a round left out"], number)
-        monkeypatch.setitem(algorithms.BARRIER, "dissemination", replace(right, rounds=rounds))
+        monkeypatch.setitem(catalogue.BARRIER, "dissemination", replace(right, rounds=rounds))
         assert left_too_early(6, buffered=True)  # else who sends waits for the receive: that alone would hold it up
 
 
@@ -571,7 +577,7 @@ def test_a_root_that_is_no_rank_is_refused(name, root):
     assert refused(ValueError, message, lambda comm: CALLS[name](comm, np.empty(4), root=root))
 
 
-@pytest.mark.parametrize("algorithm", algorithms.ALLTOALL)
+@pytest.mark.parametrize("algorithm", catalogue.ALLTOALL)
 @pytest.mark.parametrize("lengths", [(3, 3), (4, 2)])
 def test_an_alltoall_of_what_cannot_be_shared_out_is_refused(algorithm, lengths):
     def call(comm):

@@ -7,16 +7,18 @@ import pytest
 from scipy.sparse.csgraph import dijkstra
 
 from reference.collectives import cost, reduce_scatter, ring_allgather
-from reference.collectives.algorithms import ALLREDUCE, BROADCAST
+from reference.collectives.catalogue import ALLREDUCE, BROADCAST
 from reference.collectives.evaluate import evaluate
+from reference.collectives.hierarchical import hierarchical_allreduce_cost
+from reference.collectives.ring import ring_allreduce_cost
 from reference.mpi import wtime
 from reference.networks import fabrics, paths
 from reference.networks.links import LINKS
-from reference.networks.network import two_level, uniform
+from reference.networks.network import Link, two_level, uniform
 from reference.worlds import launch
 
-A, B = 5e-6, 1e-11
-NETWORK = uniform(A, B)
+A, B, _ = LINK = Link(5e-6, 1e-11)
+NETWORK = uniform(*LINK)
 
 
 def simulated(name, P, n, network=NETWORK, table=ALLREDUCE, **options):
@@ -98,13 +100,13 @@ def test_e1_15_the_hierarchical_formula_wants_the_bandwidth_of_the_whole_node():
         for nics in (1, 8)
     }
     assert across[8] == pytest.approx(text / L) and across[1] == pytest.approx(text)
-    found = cost.hierarchical_allreduce(P, n, 1, 0, inside, 0, L, alpha_out=0, beta_out=outside, ranks_per_nic=8)
+    found = hierarchical_allreduce_cost(P, n, 1, Link(0, inside), L, outside=Link(0, outside), ranks_per_nic=8)
     assert found.seconds == pytest.approx(within + text)
 
 
 def test_e1_16_one_direction_of_a_link_counts():
     """600 GB/s sold, 300 each way: the ring takes twice what the number on the box promises."""
-    box, one_way = (cost.ring_allreduce(8, 10**9, 1, 0, 1 / speed).seconds for speed in (600e9, 300e9))
+    box, one_way = (ring_allreduce_cost(8, 10**9, 1, Link(0, 1 / speed)).seconds for speed in (600e9, 300e9))
     assert (
         simulated("ring", 8, 10**9, uniform(0, 1 / 300e9)).seconds == pytest.approx(one_way) == pytest.approx(2 * box)
     )
@@ -112,13 +114,13 @@ def test_e1_16_one_direction_of_a_link_counts():
 
 def test_e1_19_aggregation_saves_latencies_and_waits_for_the_last():
     sizes = [100_000] * 10
-    together, apart = cost.aggregated(sizes, A, B)
+    together, apart = cost.aggregated(sizes, LINK)
     assert together == pytest.approx(A + 10**6 * B) and apart - together == pytest.approx(9 * A)
-    at_once, one_by_one = cost.finish([0.0] * 10, sizes, A, B)
+    at_once, one_by_one = cost.finish([0.0] * 10, sizes, LINK)
     assert at_once < one_by_one
     ready = [i * 20e-6 for i in range(10)]  # gradients come out of the backward pass one after the other
-    late, overlapped = cost.finish(ready, sizes, A, B)
-    assert late > overlapped and cost.aggregated([5], A, B)[0] == cost.aggregated([5], A, B)[1]
+    late, overlapped = cost.finish(ready, sizes, LINK)
+    assert late > overlapped and cost.aggregated([5], LINK)[0] == cost.aggregated([5], LINK)[1]
 
 
 def test_e1_48_dividing_the_nodes_by_the_gpus_again_changes_little_and_is_wrong():
@@ -133,8 +135,8 @@ def test_e1_48_dividing_the_nodes_by_the_gpus_again_changes_little_and_is_wrong(
 def test_e1_49_the_answer_depends_on_what_the_bandwidths_mean():
     """256 nodes of 8, 25 GB: from 31 to 1,992 ms between the nodes, and 146 inside, not 73."""
     for card, share, between in ((200e9, 1, 0.031), (25e9, 1, 0.249), (25e9, 8, 1.992)):
-        speeds = {"alpha_out": 0, "beta_out": 1 / card, "ranks_per_nic": share}
-        found = cost.hierarchical_allreduce(2048, 25 * 10**9, 1, 0, 1 / 300e9, 0, 8, **speeds)
+        speeds = {"outside": Link(0, 1 / card), "ranks_per_nic": share}
+        found = hierarchical_allreduce_cost(2048, 25 * 10**9, 1, Link(0, 1 / 300e9), 8, **speeds)
         assert found.seconds == pytest.approx(0.146 + between, abs=1e-3)
     P, n, machine = 128, 128 * 10**6, two_level(8, 0, 1 / 300e9, 0, 1 / 25e9, nics=1)
     clock = simulated("hierarchical", P, n, machine, ranks_per_node=8).seconds

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reference import mpi
-from reference.collectives.algorithms import ALLREDUCE
+from reference.collectives import ALLREDUCE
 from reference.collectives.evaluate import evaluate
 from reference.collectives.ring import ring_allreduce_rounds
 from reference.collectives.rounds import Round, where
@@ -13,7 +13,8 @@ from reference.worlds import launch, networks
 
 from .test_algorithms import ACROSS, NETWORK, VIRTUAL, Call, Case, cases, played, uneven
 
-ODD = networks.uniform(alpha=3e-6, beta=2e-10, gamma=7e-11)  # nothing about these is round: every sum is rounded
+LINK = networks.Link(alpha=3e-6, beta=2e-10, gamma=7e-11)
+ODD = networks.uniform(*LINK)  # nothing about these is round: every sum is rounded
 
 
 def evaluated(P, case, network):
@@ -100,7 +101,7 @@ def test_messages_that_share_a_cable_follow_each_other():
 def test_ten_thousand_ranks(name, options):
     P, case = 10_000, Case("allreduce", name, 10**7, options)
     seconds = evaluated(P, case, ODD).seconds
-    formula = case.schedule.cost(P, case.n, 8, 3e-6, 2e-10, 7e-11, **dict(options)).seconds
+    formula = case.schedule.cost(P, case.n, 8, LINK, **dict(options)).seconds
     if "tree" in name and options:
         assert 0.8 * formula < seconds <= formula
     else:
@@ -109,7 +110,7 @@ def test_ten_thousand_ranks(name, options):
 
 def test_a_ring_of_two_thousand_ranks():
     case = Case("allreduce", "ring", 10**7 + 3)
-    formula = case.schedule.cost(2000, case.n, 8, 3e-6, 2e-10, 7e-11)
+    formula = case.schedule.cost(2000, case.n, 8, LINK)
     assert evaluated(2000, case, ODD).seconds == pytest.approx(formula.seconds, rel=1e-9)
 
 

@@ -6,36 +6,36 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reference.collectives import allreduce, cost, fit
+from reference.collectives import ALLREDUCE, allreduce, cost, fit
+from reference.collectives.direct import direct_allreduce_cost
 from reference.collectives.fit import Sample, calibrate, known, relative_least_squares
-from reference.networks.network import uniform
+from reference.collectives.ring import ring_allreduce_cost
+from reference.networks import Link, uniform
 from reference.perf.pace import pace
 from reference.worlds import launch, networks
 
 DATA = Path(__file__).parents[2] / "chapters/data"
-A, B, G = 4e-6, 3e-10, 9e-11
+A, B, G = LINK = Link(4e-6, 3e-10, 9e-11)
 
 
 def test_simulated_times_give_back_the_network():
     """Closed forms in, alpha and beta out: gamma is given."""
     samples = [
-        Sample(name, n, getattr(cost, form)(6, n, 1, A, B, G).seconds)
-        for name, form in (("ring", "ring_allreduce"), ("recursive doubling", "recursive_doubling_allreduce"))
+        Sample(name, n, ALLREDUCE[name].cost(6, n, 1, LINK).seconds)
+        for name in ("ring", "recursive doubling")
         for n in (6, 600, 60_000, 6_000_000)
     ]
     found = fit.fit(6, samples, G)
     assert (found.alpha, found.beta) == pytest.approx((A, B))
     assert all(line == pytest.approx((A, B)) for line in found.lines.values())
     assert found.error() == pytest.approx((0, 0), abs=1e-9)
-    assert found.seconds("ring", 6, 1500, 4) == pytest.approx(cost.ring_allreduce(6, 1500, 4, A, B, G).seconds)
+    assert found.seconds("ring", 6, 1500, 4) == pytest.approx(ring_allreduce_cost(6, 1500, 4, LINK).seconds)
 
 
 def test_what_direct_hides_of_its_additions_is_not_taken_for_bandwidth():
-    A, B, G = 4e-6, 3e-10, 2e-10
-    samples = [
-        Sample("direct", 8 * n, cost.direct_allreduce(8, n, 8, A, B, G).seconds) for n in (8, 800, 8000, 800_000)
-    ]
-    found = fit.fit(8, samples, G, itemsize=8)
+    link = Link(A, B, 2e-10)
+    samples = [Sample("direct", 8 * n, direct_allreduce_cost(8, n, 8, link).seconds) for n in (8, 800, 8000, 800_000)]
+    found = fit.fit(8, samples, link.gamma, itemsize=8)
     assert found.lines["direct"] == pytest.approx((A, B), rel=1e-3) and found.error()[0] < 1e-3
 
 
@@ -54,7 +54,8 @@ def test_nothing_to_measure_is_told_on_every_rank():
 
 def test_what_the_model_does_not_explain_is_reported():
     samples = [
-        Sample("ring", n, 2 * cost.ring_allreduce(4, n, 1, A, B).seconds * (1 + 0.3 * (n == 40))) for n in (4, 40, 4000)
+        Sample("ring", n, 2 * ring_allreduce_cost(4, n, 1, Link(A, B)).seconds * (1 + 0.3 * (n == 40)))
+        for n in (4, 40, 4000)
     ]
     found = fit.fit(4, samples)
     own = [each.own / each.seconds - 1 for each in found.residuals()]
@@ -62,8 +63,8 @@ def test_what_the_model_does_not_explain_is_reported():
 
 
 def test_one_line_for_all_cannot_fit_two_machines():
-    samples = [Sample("ring", n, cost.ring_allreduce(4, n, 1, A, B).seconds) for n in (4, 4000)]
-    samples += [Sample("direct", n, cost.direct_allreduce(4, n, 1, 3 * A, 3 * B).seconds) for n in (4, 4000)]
+    samples = [Sample("ring", n, ring_allreduce_cost(4, n, 1, Link(A, B)).seconds) for n in (4, 4000)]
+    samples += [Sample("direct", n, direct_allreduce_cost(4, n, 1, Link(3 * A, 3 * B)).seconds) for n in (4, 4000)]
     own, common = fit.fit(4, samples).error()
     assert own == pytest.approx(0, abs=1e-9) and common > 0.3
 
@@ -102,7 +103,7 @@ def test_real_ranks_are_measured_once_and_all_know_the_same():
     results = launch(program, 2, world="mpi", timeout=120 * pace()).results
     assert all(same for same, *_ in results) and results[0][1:] == results[1][1:]
     assert all(alpha > 0 or beta > 0 for alpha, beta in results[0][1].values())
-    assert {sample.algorithm for sample in results[0][2]} == set(fit.ALGORITHMS)
+    assert {sample.algorithm for sample in results[0][2]} == set(fit.to_measure(2))
 
 
 def test_one_rank_has_nothing_to_measure():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from reference import mpi
-from reference.collectives import algorithms, ring_allreduce
-from reference.collectives import cost as formulas
+from reference.collectives import ring_allreduce
+from reference.collectives.catalogue import ALLGATHER, ALLREDUCE
 from reference.collectives.evaluate import evaluate
 from reference.collectives.placed import placed, traffic
-from reference.collectives.ring import ring_allreduce_rounds
+from reference.collectives.ring import ring_allreduce_rounds, ring_bytes
 from reference.collectives.rounds import Blocks, Round, execute, where, within
 from reference.networks import fat_tree, two_level, uniform
 from reference.networks.placement import cost, distances, ring_order
@@ -17,16 +17,14 @@ from tests.networks.test_placement import ROUND_ROBIN, all_orders, costs, matrix
 
 RING = ring_allreduce_rounds
 TWO_LEVEL, TREE = two_level(ranks_per_node=4), fat_tree(2, 2)
-NODES, WIDTH = {"ranks_per_node": 3}, {"width": 3}
-OPTIONS = {"hierarchical": NODES, "leader": NODES, "torus": WIDTH, "x then y": WIDTH}
 
 
-SCHEDULES = algorithms.ALLREDUCE | {"bruck": algorithms.ALLGATHER["bruck"]}  # whose ranges run past the last block
+SCHEDULES = {**ALLREDUCE, "bruck": ALLGATHER["bruck"]}  # whose ranges run past the last block
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_traffic_is_what_the_evaluation_counts(name):
-    schedule, options = SCHEDULES[name], OPTIONS.get(name, {})
+    schedule, options = SCHEDULES[name], ALLREDUCE[name].some_options(6) if name in ALLREDUCE else {}
     array = 6, 100, 4  # ranks, elements and their bytes
     blocks = schedule.blocks(6, **options)
     w = traffic(schedule.rounds, *array, blocks, **options)
@@ -37,7 +35,7 @@ def test_traffic_is_what_the_evaluation_counts(name):
 
 def test_traffic_of_a_ring():
     assert traffic(RING, 3, 6, 8).tolist() == [[0, 64, 0], [0, 0, 64], [64, 0, 0]]
-    assert traffic(RING, 4, 7, 8).sum(axis=1).tolist() == formulas.ring_bytes(4, 7, 8).tolist()
+    assert traffic(RING, 4, 7, 8).sum(axis=1).tolist() == ring_bytes(4, 7, 8).tolist()
     assert traffic(RING, 1, 6, 8).tolist() == [[0]]
 
 
@@ -72,7 +70,7 @@ def test_a_communicator_in_this_order_takes_as_long():
 @pytest.mark.parametrize("name", ["ring", "binomial tree", "halving-doubling", "double tree"])
 def test_placed_traffic_is_the_traffic_moved(name):
     """Whoever takes the order for its inverse, in cost or in placed, fails here: this order is not its own inverse."""
-    schedule, order = algorithms.ALLREDUCE[name], np.array([2, 0, 4, 1, 3])
+    schedule, order = ALLREDUCE[name], np.array([2, 0, 4, 1, 3])
     blocks = schedule.blocks(5)
     w, d = traffic(schedule.rounds, 5, 33, 4, blocks), matrix(np.random.default_rng(1), 5)
     moved = traffic(placed(schedule.rounds, order), 5, 33, 4, blocks)
@@ -92,7 +90,7 @@ def test_a_rank_that_plays_the_wrong_position_is_seen():
 
 
 def test_one_rank_and_all_ranks_see_the_same_rounds():
-    rounds = placed(algorithms.ALLREDUCE["binomial tree"].rounds, [1, 2, 0])
+    rounds = placed(ALLREDUCE["binomial tree"].rounds, [1, 2, 0])
     for rank in range(3):
         for one, every in zip(rounds(rank, 3), rounds(np.arange(3), 3), strict=True):
             assert type(one.to) is int and type(one.source) is int  # what a call of MPI takes

@@ -5,9 +5,11 @@ import pytest
 import torch
 
 from reference import mpi
-from reference.collectives import cost, ring, ring_allgather, ring_allreduce, ring_reduce_scatter, start_ring_allreduce
+from reference.collectives import ring, ring_allgather, ring_allreduce, ring_reduce_scatter, start_ring_allreduce
 from reference.collectives.evaluate import evaluate
+from reference.collectives.ring import ring_allreduce_cost, ring_bytes
 from reference.collectives.rounds import Blocks, Round, block_bounds, execute
+from reference.networks import Link
 from reference.worlds import LaunchError, launch, networks
 
 RANKS, LENGTHS = (1, 2, 3, 5, 8), (0, 1, 7, 64)
@@ -43,12 +45,12 @@ def test_bytes_and_messages_are_those_of_the_formula(world):
 
     for ranks, n in ((1, 10), (3, 10), (8, 1001)):
         run = launch(program, ranks, n, world=world)
-        assert run.bytes_sent == cost.ring_bytes(ranks, n, 8).tolist()
+        assert run.bytes_sent == ring_bytes(ranks, n, 8).tolist()
         assert run.messages == [2 * (ranks - 1)] * ranks
 
 
 def test_even_blocks_send_what_the_textbook_says():
-    assert cost.ring_bytes(8, 64).tolist() == [2 * 7 * 64 // 8] * 8
+    assert ring_bytes(8, 64).tolist() == [2 * 7 * 64 // 8] * 8
 
 
 @pytest.mark.parametrize("ranks", [1, 6, 33])
@@ -58,7 +60,7 @@ def test_time_is_the_closed_form_and_the_evaluation_of_all_ranks_at_once(ranks):
 
     for n in (5, 4 * ranks + 3):
         run = launch(program, ranks, n, network=NETWORK)
-        predicted = cost.ring_allreduce(ranks, n, 8, 3e-6, 2e-10, 7e-11)
+        predicted = ring_allreduce_cost(ranks, n, 8, Link(3e-6, 2e-10, 7e-11))
         at_once = evaluate(ring.ring_allreduce_rounds, ranks, n, 8, NETWORK)
         assert run.seconds == pytest.approx(predicted.seconds, rel=1e-12)
         assert run.seconds == at_once.seconds  # the same arithmetic, to the last bit
@@ -100,7 +102,7 @@ def test_a_ring_hides_behind_computation_if_it_is_tested_in_between():
             ring_allreduce(comm, x)
 
     hidden, exposed = (launch(program, 4, overlapped).seconds for overlapped in (True, False))
-    ring_alone = cost.ring_allreduce(4, 1000, 8, 1e-6, 1e-10).seconds
+    ring_alone = ring_allreduce_cost(4, 1000, 8, Link(1e-6, 1e-10)).seconds
     assert exposed == pytest.approx(100e-6 + ring_alone) and hidden < exposed - 0.9 * ring_alone + 20e-6
 
 

@@ -11,23 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import mpi
-from reference.collectives import allreduce
-from reference.collectives.algorithms import ALLREDUCE
+from reference.collectives import ALLREDUCE, allreduce
 from reference.collectives.rounding import SLACK, allowance, difference, growth, longest_chain, unit_roundoff
 from reference.worlds import launch
 
-OPTIONS = {
-    "hierarchical": {"ranks_per_node": 2},
-    "leader": {"ranks_per_node": 2},
-    "torus": {"width": 2},
-    "x then y": {"width": 2},
-    "binary tree": {"segments": 3},
-    "double tree": {"segments": 3},
-}
-
 
 def chain(name, P):
-    own = OPTIONS.get(name, {})
+    own = ALLREDUCE[name].some_options(P)
     return longest_chain(ALLREDUCE[name].rounds, P, ALLREDUCE[name].blocks(P, **own), **own)
 
 
@@ -77,7 +67,11 @@ def test_every_schedule_keeps_the_bound_also_where_numbers_cancel(name, dtype):
     tensors = torch.tensor(table).to(getattr(torch, dtype))
 
     def program(comm):
-        return allreduce(comm, tensors[comm.rank].clone(), algorithm=name, **OPTIONS.get(name, {})).double().numpy()
+        return (
+            allreduce(comm, tensors[comm.rank].clone(), algorithm=name, **ALLREDUCE[name].some_options(P))
+            .double()
+            .numpy()
+        )
 
     exact, magnitude = exact_sums(tensors.double().numpy())
     for result in launch(program, P).results:

@@ -6,6 +6,7 @@ import torch
 
 from reference import mpi
 from reference.collectives import (
+    ALLREDUCE,
     allreduce,
     allreduce_together,
     broadcast,
@@ -17,7 +18,6 @@ from reference.collectives import (
     reduce,
     scatter,
 )
-from reference.collectives.algorithms import ALLREDUCE
 from reference.collectives.fit import Sample, fit
 from reference.collectives.select import candidates
 from reference.worlds import CollectiveMismatch, Truncation, launch, networks
@@ -177,7 +177,7 @@ def test_one_after_another_pays_a_latency_each():
         launch(program, 8, together, network=networks.uniform(alpha=5e-6, beta=1e-10)) for together in (True, False)
     )
     assert one.messages == [3] * 8 and many.messages == [60] * 8 and one.bytes_sent == many.bytes_sent
-    expected_one, expected_many = (3 * seconds for seconds in cost.aggregated([40] * 20, 5e-6, 1e-10))
+    expected_one, expected_many = (3 * seconds for seconds in cost.aggregated([40] * 20, networks.Link(5e-6, 1e-10)))
     assert one.seconds == pytest.approx(expected_one) and many.seconds == pytest.approx(expected_many)
 
 

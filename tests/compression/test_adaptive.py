@@ -11,6 +11,7 @@ from reference.compression.reduce import allgather_cost, allgather_sum
 from reference.compression.select import NONE, Candidate, CodecChoice, GroupLink
 from reference.compression.sparse import sparse_bytes
 from reference.models import generator
+from reference.networks import Link
 from reference.worlds import launch
 
 SIZES = (30, 50)
@@ -27,7 +28,7 @@ def test_the_share_is_the_largest_that_hides(P, window):
     k = round(share_that_hides(d, window, link, least=0) * d)
 
     def seconds(k):
-        return allgather_cost(P, sparse_bytes(k, d), d, link.alpha, link.beta).seconds
+        return allgather_cost(P, sparse_bytes(k, d), d, Link(link.alpha, link.beta)).seconds
 
     assert (k == 0 or seconds(k) <= window) and (k == d or seconds(k + 1) > window)
 

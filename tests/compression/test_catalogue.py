@@ -8,11 +8,12 @@ import re
 import pytest
 import torch
 
-from reference.collectives import cost
+from reference.collectives.bruck import bruck_allgather_cost
 from reference.compression import CODECS, CodecRecord, codec, roundtrip
 from reference.compression.hooks import chosen
 from reference.compression.study import descend
 from reference.models import generator, share
+from reference.networks import Link
 from reference.worlds import launch
 
 RECORDS = list(CODECS.values())
@@ -147,7 +148,7 @@ def test_the_way_in_which_its_record_has_it_summed(record):
     else:
         wires = [made.encode(vector(d, rank), rngs[rank]) for rank in range(P)]
         expected = sum(made.decode(wire, d) for wire in wires)
-        sizes = 0 if made.nbytes(d) is not None else int(cost.bruck_allgather(P, P, 8, 0.0, 1.0).seconds)
+        sizes = 0 if made.nbytes(d) is not None else int(bruck_allgather_cost(P, P, 8, Link(0.0, 1.0)).seconds)
         assert sum(run.bytes_sent) == (P - 1) * sum(map(len, wires)) + P * sizes
     assert torch.allclose(run.results[0], expected, atol=1e-4)
 

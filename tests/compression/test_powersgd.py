@@ -5,9 +5,10 @@ from itertools import pairwise
 import pytest
 import torch
 
-from reference.collectives import cost
+from reference.collectives.ring import ring_allreduce_cost, ring_bytes
 from reference.compression.powersgd import PowerSGD, numbers, power_sgd
 from reference.models import generator
+from reference.networks import Link
 from reference.worlds import LaunchError, launch, networks
 
 from ..oracles.compression_hooks import RANK
@@ -43,9 +44,9 @@ def test_what_is_sent_is_the_formula():
     for P in RANKS:
         run = launch(program, P, network=networks.uniform(3e-6, 2e-10, 7e-11))
         first, second = numbers(SHAPES, 2)
-        expected = cost.ring_bytes(P, first, 4) + cost.ring_bytes(P, second, 4)
+        expected = ring_bytes(P, first, 4) + ring_bytes(P, second, 4)
         assert run.bytes_sent == expected.tolist()
-        both = [cost.ring_allreduce(P, count, 4, 3e-6, 2e-10, 7e-11).seconds for count in (first, second)]
+        both = [ring_allreduce_cost(P, count, 4, Link(3e-6, 2e-10, 7e-11)).seconds for count in (first, second)]
         assert run.seconds == pytest.approx(sum(both))
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from reference.collectives import allreduce, cost
+from reference.collectives import allreduce
+from reference.collectives.ring import ring_bytes
 from reference.compression import int8, random_k, scaled_sign, threshold, top_k
 from reference.compression.error_feedback import ErrorFeedback
 from reference.compression.powersgd import PowerSGD, power_sgd
@@ -19,6 +20,7 @@ from reference.compression.reduce import (
 )
 from reference.models import generator
 from reference.mpi import compute
+from reference.networks import Link
 from reference.worlds import LaunchError, launch, networks
 
 A, B, C = 3e-6, 2e-10, 7e-11
@@ -68,7 +70,7 @@ def test_bytes_and_seconds_of_the_all_gather(codec, P):
     wires, fixed = [len(codec.encode(vector(rank))) for rank in range(P)], codec.nbytes(40) is not None
     sent = sum(wires) * (P - 1) + (0 if fixed else 8 * P * (P - 1))
     assert sum(run.bytes_sent) == sent and (not fixed or set(run.bytes_sent) == {(P - 1) * wires[0]})
-    assert run.seconds == pytest.approx(allgather_cost(P, max(wires), 40, A, B, C, fixed).seconds)
+    assert run.seconds == pytest.approx(allgather_cost(P, max(wires), 40, Link(A, B, C), fixed).seconds)
 
 
 def test_error_feedback_is_a_sender_too_and_the_sum_can_wait():
@@ -104,7 +106,7 @@ def test_e1_54_what_is_sent_grows_with_the_ranks_where_a_ring_stays_level():
     assert [sent[P][1] / (4 * d) for P in (2, 8, 40)] == [1, 1.75, 1.95]
     P = round(2 * 4 * d / w)
     assert P == 151 and 39 * w < 1.95 * 4 * d
-    times = [(allgather_cost(P, w, d, 0, B).seconds, 2 * (P - 1) / P * 4 * d * B) for P in (P - 2, P + 2)]
+    times = [(allgather_cost(P, w, d, Link(0, B)).seconds, 2 * (P - 1) / P * 4 * d * B) for P in (P - 2, P + 2)]
     assert times[0][0] < times[0][1] and times[1][0] > times[1][1]
 
 
@@ -124,7 +126,7 @@ def test_what_all_choose_alike_is_summed_by_an_ordinary_all_reduce(world):
     total = sum(codec.decode(codec.encode(vector(rank), generator(5)), 40) for rank in range(P))
     of_the_sum = codec.decode(codec.encode(sum(vector(rank) for rank in range(P)), generator(5)), 40)
     assert alike(run.results) and torch.allclose(run.results[0], total) and torch.allclose(total, of_the_sum, atol=1e-5)
-    assert run.bytes_sent == cost.ring_bytes(P, 8, 4).tolist()  # no index on the wire
+    assert run.bytes_sent == ring_bytes(P, 8, 4).tolist()  # no index on the wire
     if world == "virtual":
         wrong = launch(program, P, list(range(P))).results  # each its own: sums of what does not belong together
         assert not alike(wrong)
@@ -162,13 +164,13 @@ def test_bytes_and_seconds_of_the_two_ways(P):
     )
     wire = 4 + 2  # a scale and 16 bits
     assert set(run.bytes_sent) == {2 * (P - 1) * wire}
-    assert run.seconds == pytest.approx(two_way_cost(P, wire, 16, A, B, C).seconds)
+    assert run.seconds == pytest.approx(two_way_cost(P, wire, 16, Link(A, B, C)).seconds)
     uneven = launch(
         lambda comm: two_way_sum(comm, vector(comm.rank, d + 1), TwoWay(scaled_sign(), d + 1, comm.rank, P)).shape,
         P,
         network=NETWORK,
     )
-    assert uneven.seconds <= two_way_cost(P, wire + 1, 17, A, B, C).seconds * (1 + 1e-9)
+    assert uneven.seconds <= two_way_cost(P, wire + 1, 17, Link(A, B, C)).seconds * (1 + 1e-9)
 
 
 def test_both_errors_are_fed_back():

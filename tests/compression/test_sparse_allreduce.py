@@ -15,6 +15,7 @@ from reference.compression.sparse_allreduce import (
     volume,
 )
 from reference.models import generator
+from reference.networks import Link
 from reference.worlds import LaunchError, launch, networks
 
 RANKS = (1, 2, 3, 5, 8)
@@ -120,7 +121,7 @@ def test_global_top_k_keeps_k_in_log_rounds(P):
 
     run = launch(program, P, network=network)
     assert all(torch.equal(found, run.results[0]) for found in run.results) and run.results[0].count_nonzero() == k
-    assert run.seconds == pytest.approx(global_top_k_cost(P, d, k, 1e-6, 1e-9, 1e-10).seconds)
+    assert run.seconds == pytest.approx(global_top_k_cost(P, d, k, Link(1e-6, 1e-9, 1e-10)).seconds)
     assert sum(run.bytes_sent) == 2 * (P - 1) * sparse_bytes(k, d)
     assert volume("gTop-k", P, d, k) == pytest.approx(sum(run.bytes_sent) / P)
 

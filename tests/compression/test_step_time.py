@@ -7,7 +7,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reference.collectives import cost
+from reference.collectives.ring import ring_allreduce_cost
 from reference.compression import top_k
 from reference.compression.reduce import allgather_cost, allgather_sum
 from reference.compression.step_time import (
@@ -24,6 +24,7 @@ from reference.compression.step_time import (
 )
 from reference.models import generator
 from reference.mpi import compute
+from reference.networks import Link
 from reference.worlds import launch, networks
 
 GB, MS = 1e9, 1e-3
@@ -120,12 +121,12 @@ def test_the_step_is_that_of_the_virtual_cluster():
             request.Wait()
             compute(comm, seconds)
 
-    transfers = [allgather_cost(2, codec.nbytes(size), size, alpha, beta).seconds for size in d]
+    transfers = [allgather_cost(2, codec.nbytes(size), size, Link(alpha, beta)).seconds for size in d]
     predicted = compressed_step(1e-4, [Piece(*each) for each in zip(backward, encode, transfers, decode)])
     assert launch(program, 2, network=networks.uniform(alpha, beta)).seconds == pytest.approx(predicted.seconds)
     assert predicted.exposed > 0
 
 
 def test_the_formulas_are_those_of_the_schedules():
-    assert dense_ring(8, 800, 3e-6, 2e-9) == pytest.approx(cost.ring_allreduce(8, 800, 1, 3e-6, 2e-9).seconds)
-    assert gathered(8, 100, 0, 3e-6, 2e-9) == pytest.approx(allgather_cost(8, 100, 1, 3e-6, 2e-9).seconds)
+    assert dense_ring(8, 800, 3e-6, 2e-9) == pytest.approx(ring_allreduce_cost(8, 800, 1, Link(3e-6, 2e-9)).seconds)
+    assert gathered(8, 100, 0, 3e-6, 2e-9) == pytest.approx(allgather_cost(8, 100, 1, Link(3e-6, 2e-9)).seconds)

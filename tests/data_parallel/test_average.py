@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from reference.collectives import rounding
-from reference.collectives.volume import binomial_volume, ring_volume
+from reference.collectives.ring import ring_allreduce_volume
+from reference.collectives.tree import binomial_allreduce_volume
 from reference.data_parallel.average import average_gradients, global_count
 from reference.models.batches import share
 from reference.models.data import IGNORED, Data, digits
@@ -109,7 +110,11 @@ def test_each_type_is_one_message_and_the_count_is_8_bytes():
     for ranks in (1, 2, 3, 5):
         run = launch(program, ranks)
         assert run.results == [[[1.0] * n for n in (5, 7, 5, 7)]] * ranks
-        parts = ring_volume(ranks, 12, 4), ring_volume(ranks, 12, 2), binomial_volume(ranks, 1, 8)
+        parts = (
+            ring_allreduce_volume(ranks, 12, 4),
+            ring_allreduce_volume(ranks, 12, 2),
+            binomial_allreduce_volume(ranks, 1, 8),
+        )
         assert run.bytes_sent == sum(part.nbytes for part in parts).tolist()
         assert run.messages == sum(part.messages for part in parts).tolist()
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from reference.collectives import cost
+from reference.collectives.ring import ring_allreduce_cost
 from reference.data_parallel.accumulation import micro_batches, relative_error, weights
 from reference.data_parallel.average import average_gradients
 from reference.data_parallel.batch_norm import statistics, unpack_statistics
@@ -18,6 +18,7 @@ from reference.data_parallel.scaling import speedup
 from reference.data_parallel.step_time import allreduce_time, often_claimed, step
 from reference.models import CNN, MLP, Quadratic, batch, digits, gradients, loss_sum, share
 from reference.mpi import IN_PLACE, SUM, compute, waitall
+from reference.networks import Link
 from reference.perf.meter import Meter
 from reference.worlds import LaunchError, launch, networks
 
@@ -112,7 +113,7 @@ def test_e1_40_the_linear_rule_is_for_sgd_and_the_square_root_for_adam():
 def test_e2_23_a_synchronisation_of_100_billion_parameters():
     """200 GB of fp16 gradients; each of 8 ranks sends 350 GB: 1.17 s at 300 GB/s one way, 35 s at 10 GB/s."""
     assert replica(10**11).gradients == 200e9 and synchronisation(10**11, 8) == 350e9
-    seconds = [cost.ring_allreduce(8, 10**11, 2, 0.0, 1 / speed).seconds for speed in (300e9, 10e9)]
+    seconds = [ring_allreduce_cost(8, 10**11, 2, Link(0.0, 1 / speed)).seconds for speed in (300e9, 10e9)]
     assert seconds == pytest.approx([350 / 300, 35.0])
 
 

@@ -7,12 +7,13 @@ import torch
 from torch import nn
 
 from reference import mpi
-from reference.collectives import allreduce, cost, rounding
-from reference.collectives.algorithms import ALLREDUCE
-from reference.collectives.volume import binomial_volume, ring_volume
+from reference.collectives import ALLREDUCE, allreduce, rounding
+from reference.collectives.ring import ring_allreduce_cost, ring_allreduce_volume
+from reference.collectives.tree import binomial_allreduce_volume
 from reference.data_parallel import replicate, step_time
 from reference.data_parallel.replica import Replica
 from reference.models import GPT, MLP, TINY, Data, batch, digits, gradients, loss_sum, share, text, train
+from reference.networks import Link
 from reference.perf.meter import Meter
 from reference.perf.roofline import Device
 from reference.worlds import launch, networks
@@ -142,7 +143,9 @@ def test_a_step_sends_each_bucket_and_the_count_once(ranks, micro_batches):
 
     without, once, twice = (launch(program, ranks, steps) for steps in (0, 1, 2))
     assert once.results[0] == [10, 160, 16, 1024]  # 40 bytes, then what fits into 600
-    parts = [ring_volume(ranks, count, 4) for count in once.results[0]] + [binomial_volume(ranks, 1, 8)]
+    parts = [ring_allreduce_volume(ranks, count, 4) for count in once.results[0]] + [
+        binomial_allreduce_volume(ranks, 1, 8)
+    ]
     for more, less in ((once, without), (twice, once)):
         assert [a - b for a, b in zip(more.bytes_sent, less.bytes_sent)] == sum(p.nbytes for p in parts).tolist()
         assert [a - b for a, b in zip(more.messages, less.messages)] == sum(p.messages for p in parts).tolist()
@@ -175,7 +178,7 @@ def one_step(limit, communicate):
 def test_the_step_takes_what_the_recurrence_says(layers_a_bucket):
     number = 6 // layers_a_bucket
     seconds, _ = one_step(layers_a_bucket * COUNT * 4, iallreduce)
-    all_reduce = cost.ring_allreduce(RANKS, layers_a_bucket * COUNT, 4, ALPHA, BETA, 0.0).seconds
+    all_reduce = ring_allreduce_cost(RANKS, layers_a_bucket * COUNT, 4, Link(ALPHA, BETA)).seconds
     predicted = step_time.step(sum(FORWARD), [layers_a_bucket * BACKWARD[0]] * number, [all_reduce] * number).seconds
     polls = 6 * (number + 1) * POLL_SECONDS  # each hook asks for what is under way
     assert predicted - 1e-12 <= seconds <= predicted + polls
@@ -199,7 +202,7 @@ def test_one_bucket_for_all_does_not_overlap():
     seconds, events = one_step(inf, iallreduce)
     end = max(event.end for event in events if event.kind == "compute")
     assert sent_by(events, end) == 0
-    all_reduce = cost.ring_allreduce(RANKS, 6 * COUNT, 4, ALPHA, BETA, 0.0).seconds
+    all_reduce = ring_allreduce_cost(RANKS, 6 * COUNT, 4, Link(ALPHA, BETA)).seconds
     assert seconds == pytest.approx(step_time.without_overlap(sum(FORWARD), BACKWARD, [all_reduce]), abs=1e-6)
 
 

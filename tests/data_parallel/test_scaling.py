@@ -6,9 +6,9 @@ from reference.collectives.select import predict
 from reference.data_parallel.layers import Layer, gpt, timed
 from reference.data_parallel.scaling import efficiency, on_nodes, speedup, step_seconds, time_to_target
 from reference.data_parallel.step_time import MIB, by_limit
-from reference.networks.network import two_level
+from reference.networks import Link, two_level
 
-INSIDE, OUTSIDE = (2e-6, 1 / 300e9), (5e-6, 1 / 50e9)  # alpha, beta: NVLink 3 and InfiniBand NDR, a card for each rank
+INSIDE, OUTSIDE = Link(2e-6, 1 / 300e9), Link(5e-6, 1 / 50e9)  # NVLink 3 and InfiniBand NDR, a card for each rank
 
 
 def gpt_efficiency(samples, P, across):
@@ -19,7 +19,7 @@ def gpt_efficiency(samples, P, across):
 
 def test_the_closed_form_is_what_is_simulated():
     found = on_nodes(4, INSIDE, OUTSIDE, itemsize=4)(8, 4 * 32_000)
-    network = two_level(4, *INSIDE, *OUTSIDE, nics=4)
+    network = two_level(4, *INSIDE[:2], *OUTSIDE[:2], nics=4)
     simulated = predict("hierarchical", 8, 32_000, 4, network, ranks_per_node=4, across="halving-doubling")
     assert found == pytest.approx(simulated)
 

@@ -5,11 +5,12 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from reference.collectives import cost
+from reference.collectives.ring import ring_allreduce_cost
 from reference.data_parallel import step_time
 from reference.data_parallel.layers import Layer, timed, vgg16
 from reference.data_parallel.step_time import MIB, accumulated, best_buckets, best_limit, by_limit, step, step_of
 from reference.mpi import IN_PLACE, compute, waitall, wtime
+from reference.networks import Link
 from reference.worlds import launch, networks
 
 LAYERS = [Layer(f"layer {i}", nbytes, 1e-4, 2e-4) for i, nbytes in enumerate([4000, 80_000, 0, 160_000, 40_000])]
@@ -79,7 +80,7 @@ def test_uneven_blocks_and_additions_stay_within_the_bound():
     forward, backward, counts = 1e-3, [5e-4, 2e-4, 1e-3], [100_001, 10_003, 50_002]
     run = launch(training_step, 5, forward, backward, counts, network=network)
     predicted = step(forward, backward, communication(5, counts, network)).seconds
-    additions = sum(cost.ring_allreduce(5, count, 4, 0, 0, network.gamma).reduction for count in counts)
+    additions = sum(ring_allreduce_cost(5, count, 4, Link(0, 0, network.gamma)).reduction for count in counts)
     assert predicted - additions <= run.seconds <= predicted * (1 + 1e-9)
 
 

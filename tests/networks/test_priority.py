@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.collectives import cost
+from reference.networks import Link
 from reference.networks.priority import (
     Forward,
     QueuedMessage,
@@ -164,7 +165,7 @@ def test_first_in_first_out_does_not_care_for_chunks_that_cost_nothing(drawn):
 def test_first_in_first_out_is_the_formula_of_aggregation():
     ready, sizes = [0.0, 1e-5, 3e-5, 9e-5], [1000, 500, 8000, 10]
     spans = serve([QueuedMessage(i, r, n) for i, (r, n) in enumerate(zip(ready, sizes, strict=True))], 5e-6, 1e-9)
-    assert spans[-1].end == pytest.approx(cost.finish(ready, sizes, 5e-6, 1e-9)[1])
+    assert spans[-1].end == pytest.approx(cost.finish(ready, sizes, Link(5e-6, 1e-9))[1])
 
 
 # The best order

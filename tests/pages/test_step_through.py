@@ -9,12 +9,14 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from reference.collectives.algorithms import ALLREDUCE, Algorithm
+from reference.collectives import ALLREDUCE
 from reference.collectives.draw import contributions
 from reference.collectives.ring import ring_reduce_scatter_rounds
 from reference.collectives.rounds import block_bounds
+from reference.networks import Link
 from reference.pages import step_through
 from reference.pages.step_through import Recording, StepThrough, record
+from reference.registry import Registry
 from reference.worlds import RankFailed, launch, networks
 
 ALPHA, BETA, GAMMA = 2e-6, 1e-9, 0.25e-9
@@ -52,7 +54,7 @@ def changes(states) -> list:
 def test_in_the_end_every_rank_has_everything_when_the_formula_says(name, count, ranks):
     run = run_of(name, ranks, count)
     recording = Recording.of(run)
-    cost = ALLREDUCE[name].cost(ranks, count, 8, ALPHA, BETA, GAMMA)
+    cost = ALLREDUCE[name].cost(ranks, count, 8, Link(ALPHA, BETA, GAMMA))
     assert (recording.contributions[0] == 1).all() and (recording.contributions[-1] == ranks).all()
     assert recording.moments[-1] == recording.seconds == run.seconds == pytest.approx(cost.seconds, rel=1e-12)
     assert recording.moments == sorted(set(recording.moments)) and recording.moments[0] == 0
@@ -222,8 +224,8 @@ def test_what_cannot_be_recorded_is_refused():
 
 
 def test_a_schedule_that_does_not_all_reduce_is_refused(monkeypatch):
-    half = Algorithm(ring_reduce_scatter_rounds, lambda ranks: ranks, None)
-    monkeypatch.setitem(ALLREDUCE, "half", half)
+    half = replace(ALLREDUCE["ring"], name="half", rounds=ring_reduce_scatter_rounds)
+    monkeypatch.setattr("reference.pages.step_through.ALLREDUCE", Registry("all-reduce", [half]))
     with pytest.raises(ValueError, match="rank 0 ends with the data of ranks 0 and 2 in block 1, not of all 3"):
         recording_of("half", 3)
 

@@ -31,7 +31,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ...collectives.cost import ring_allreduce
+from ...collectives.ring import ring_allreduce_cost
+from ...networks import Link
 from ..messages import messages
 from ..schedule import Action, Schedule, flushed
 from ..schedules.plain import one_f_one_b
@@ -77,7 +78,7 @@ def tensor_seconds(
     t: int, layers: int, m: int, seconds: float, nbytes: float, alpha: float, beta: float, allreduces: int = 4
 ) -> float:
     """A step of tensor parallelism: a t-th of the work, and ring all-reduces that all wait for."""
-    one = ring_allreduce(t, int(nbytes), 1, alpha, beta).seconds
+    one = ring_allreduce_cost(t, int(nbytes), 1, Link(alpha, beta)).seconds
     return m * (seconds / t + layers * allreduces * one)
 
 
