@@ -116,7 +116,7 @@ def _named(schedules: Sequence[str], known: Collection[str]) -> Collection[str]:
     """These schedules, or all that are known. Raises ValueError if one is not."""
     for name in schedules:
         if name not in known:
-            raise ValueError(f"{name!r} is none of {', '.join(known)} (ZB-2p: search.find)")
+            raise ValueError(f"{name!r} is none of {', '.join(known)} (ZB-2p: find_schedule)")
     return schedules or known
 
 

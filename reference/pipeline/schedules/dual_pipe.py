@@ -72,13 +72,13 @@ def steps(q: int, n: int, c: int) -> list[str]:
         main[:1] = ["F0", "B1"]  # F0 need not wait for the first B1, and the others wait for both
     last = ["B1", "B0"] * (q + 1)
     return [
-        *["F0"] * (2 * out),
-        *["F0", "F1"] * (q + 1),
-        *["I1", "W", "F1"] * out,
-        *main,
-        *["B1", "F1B0"] * out,
-        *last[: q + 1],
-        *[step.replace("B", "I") for step in last[q + 1 :]],
+        *["F0"] * (2 * out),  # until the first from the far side has come here
+        *["F0", "F1"] * (q + 1),  # of both sides in turn, until the first gradient has
+        *["I1", "W", "F1"] * out,  # in two parts: others wait for I, and W fills the time
+        *main,  # steady state: a pair of each direction in turn
+        *["B1", "F1B0"] * out,  # the near side has nothing to begin any more
+        *last[: q + 1],  # nor the far side
+        *[step.replace("B", "I") for step in last[q + 1 :]],  # in two parts again, so that gradients are soon through
         *["W", "I0"] * out,
         *["W"] * (q + 1),
     ]

@@ -106,12 +106,12 @@ def one_f_one_b(p: int, m: int) -> Schedule:
 def alternating(stage: int, m: int, warmup: int) -> Iterator[Action]:
     """`warmup` forward passes (at most m), then one forward and one backward in turn, then the backwards left."""
     warmup = min(warmup, m)
-    for i in range(warmup):
+    for i in range(warmup):  # warm-up: fill the pipeline
         yield Action("F", stage, i)
-    for i in range(m - warmup):
+    for i in range(m - warmup):  # steady state: as much is freed as is kept anew
         yield Action("F", stage, warmup + i)
         yield Action("B", stage, i)
-    for i in range(m - warmup, m):
+    for i in range(m - warmup, m):  # cool-down: empty it
         yield Action("B", stage, i)
 
 
