@@ -9,16 +9,18 @@ HTML   = build/_build/html
 EXTRAS = mpi,book,test,bench
 PORT   = 8000
 CH     =
+BASE   =
 ON     =
 
 # programs that we start find mpirun, jupyter, ... of this environment
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help book serve test test-long test-machines lint notebooks bench install clean
+.PHONY: help book serve test test-changed test-long test-machines lint notebooks bench install clean
 
 help:
 	@echo "make book        build the book, warnings are errors      make serve      show it at http://localhost:$(PORT)"
 	@echo "make test        all checks (CH=9, CH=worlds: only these) make lint       style, floors, types, rules only"
+	@echo "make test-changed   what differs from origin/main can break (BASE=HEAD: what is not committed)"
 	@echo "make test-long   properties, each with many examples instead of few"
 	@echo "make test-machines   the tests as other processors, threads, cores, folders, Pythons would run them (over an hour)"
 	@echo "make notebooks   run the notebooks, store their outputs   make bench      the benchmarks"
@@ -38,6 +40,10 @@ serve: book
 
 test: $(STAMP)
 	$(BIN)/python .ci/test.py $(CH)
+
+# what a change can break, by the import graph
+test-changed: $(STAMP)
+	$(BIN)/python .ci/test.py --changed $(BASE)
 
 # each property with many examples, as every night
 test-long: $(STAMP)

@@ -5,6 +5,7 @@
     python .ci/test.py worlds               only tests/worlds; every folder and module of tests/ has its name
     python .ci/test.py --only notebooks     only this kind: lint, unit, graders or notebooks
     python .ci/test.py --no-lint            everything but style, floors, types and rules
+    python .ci/test.py --changed            style and the rest, and only the tests that a change can break (changed.py)
     python .ci/test.py --long               only properties, each with many examples instead of few
 
 Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
@@ -22,6 +23,7 @@ import time
 from pathlib import Path
 
 import budget
+import changed
 from chapters import ROOT, Part, everything, kernels, known
 from reference.perf import pace
 
@@ -37,6 +39,9 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("part", nargs="?", type=known, help="only this chapter, or this folder or module of tests/")
+    p.add_argument(
+        "--changed", nargs="?", const="origin/main", metavar="BASE", help="what a change since BASE can break"
+    )
     which = p.add_mutually_exclusive_group()
     which.add_argument("--only", choices=("lint", "unit", "graders", "notebooks"), help="one kind")
     which.add_argument("--no-lint", action="store_true", help="all but style, floors, types and rules")
@@ -47,9 +52,12 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Run the parts that were asked for and return the exit status."""
     asked = parser().parse_args(argv)
+    wanted = changed.part(asked.changed) if asked.changed else asked.part or everything()
+    if wanted is None:
+        return 0
     os.environ[pace.VARIABLE] = f"{pace.pace():.2f}"
     lint = {} if asked.part or asked.long else lint_parts()
-    groups = {"lint": lint, **test_parts(asked.part or everything(), asked.long)}
+    groups = {"lint": lint, **test_parts(wanted, asked.long)}
     left_out = {"lint"} if asked.no_lint else set()
     parts = {
         name: command
