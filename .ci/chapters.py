@@ -99,9 +99,14 @@ def claimed_by(test: str) -> int | str:
     return parts[1].removeprefix("test_") if parts[0] == "tests" else Path(parts[1]).stem
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of tests and notebooks: the many processes that they start compile a module once only."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def kernels() -> dict[str, str]:
     """Return the environment in which notebooks are run: a shell command that fails is an error there."""
     profile = ROOT / "build/ipython/profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_config.py").write_text("get_config().InteractiveShell.system_raise_on_error = True\n")
-    return {**os.environ, "IPYTHONDIR": str(profile.parent)}
+    return {**environment(), "IPYTHONDIR": str(profile.parent)}

@@ -185,7 +185,7 @@ def play(machine: Machine, arguments: list[str]) -> tuple[str, float]:
                 how = "left out" if machine.python else "FAILED"  # there may be no torch yet for that Python
                 return f"{how}: {' '.join(error.cmd[:2])} ended with {error.returncode}", time.monotonic() - start
         done = subprocess.run(
-            [str(folder / ".venv/bin/python"), ".ci/test.py", *arguments],
+            [str(folder / ".venv/bin/python"), ".ci/test.py", "--no-budget", *arguments],
             cwd=folder,
             env=environment(machine.settings),
             preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,

@@ -9,8 +9,9 @@
     python .ci/test.py --long               only properties, each with many examples instead of few
 
 Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
-status is 0 only if all parts passed. How fast the machine is now is measured once, at the start (reference/perf/
-pace.py): every limit on seconds, in the tests, too, is multiplied by it.
+status is 0 only if all parts passed and no chapter took far more than its budget (budget.py). How fast the machine is
+now is measured once, at the start (reference/perf/pace.py): every limit on seconds, in the tests, too, is multiplied
+by it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ import time
 from pathlib import Path
 
 import budget
+import calibrate
 import changed
-from chapters import ROOT, Part, everything, kernels, known
+from chapters import ROOT, Part, environment, everything, kernels, known
 from reference.perf import pace
 
 REPORTS = ROOT / "build/reports"
@@ -46,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--only", choices=("lint", "unit", "graders", "notebooks"), help="one kind")
     which.add_argument("--no-lint", action="store_true", help="all but style, floors, types and rules")
     which.add_argument("--long", action="store_true", help="properties alone, with many examples instead of few")
+    p.add_argument("--no-budget", action="store_true", help="a chapter may take as long as it likes")
     return p
 
 
@@ -70,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
         old.unlink()
     results = {name: run(name, command) for name, command in parts.items()}
     if asked.only != "lint":
-        print(budget.report(budget.read(REPORTS)))
+        results["budgets of the chapters"] = within_budget(enforced=not (asked.no_budget or asked.long))
     print(f"\nSummary (this machine took {pace.pace():.1f} times as long as the one that limits were made for)")
     for name, (ok, seconds) in results.items():
         print(f"  {'passed' if ok else 'FAILED'}  {name} ({seconds:.0f} s)")
@@ -93,7 +96,7 @@ def test_parts(wanted: Part, long: bool = False) -> dict[str, dict[str, list]]:
 
     long: only properties, with many examples (tests/examples.py), each of which may take ten times as long.
     """
-    pytest = [sys.executable, "-m", "pytest", "-n", WORKERS]
+    pytest = [sys.executable, "-m", "pytest", "-n", WORKERS, "-p", "tests.cpu_seconds"]
     tests = [*pytest, "--dist=loadgroup", f"--timeout={TEST_SECONDS * pace.pace():.0f}"]
     cells = [*pytest, "--dist=loadfile", "--nbval", f"--nbval-cell-timeout={CELL_SECONDS * pace.pace():.0f}"]
     if long:
@@ -113,10 +116,21 @@ def test_parts(wanted: Part, long: bool = False) -> dict[str, dict[str, list]]:
     }
 
 
+def within_budget(enforced: bool) -> tuple[bool, float]:
+    """Report what each chapter took of its budget; return whether none took far more, and the seconds to find out."""
+    start = time.monotonic()
+    slowness, how = calibrate.slowness(WORKERS)
+    cases = budget.read(REPORTS, slowness)
+    print(budget.report(cases), how, sep="\n  ")
+    overdrawn = budget.overdrawn(cases) if enforced else []
+    print(*overdrawn, sep="\n")
+    return not overdrawn, time.monotonic() - start
+
+
 def run(name: str, command: list) -> tuple[bool, float]:
     """Run one part; return whether it passed and its seconds."""
     print(f"\n== {name}", flush=True)
-    env = kernels() if "--nbval" in command else {**os.environ, "MPLBACKEND": "Agg"}  # no windows outside notebooks
+    env = kernels() if "--nbval" in command else {**environment(), "MPLBACKEND": "Agg"}  # no windows outside notebooks
     env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
     start = time.monotonic()
     status = subprocess.run([str(word) for word in command], cwd=ROOT, env=env).returncode

@@ -25,6 +25,21 @@ def world(request) -> str:
     return request.param
 
 
+@pytest.fixture
+def own_job(monkeypatch):
+    """Jobs of two ranks, unless more are asked for, for a test that ends its job.
+
+    The job of all other tests is set aside: to start that again would cost eight imports of torch.
+    """
+    from reference.worlds.real import holder
+
+    monkeypatch.setattr(holder, "MIN_RANKS", 2)
+    aside, holder.HOLDER.job = holder.HOLDER.job, None
+    yield
+    holder.close_job()
+    holder.HOLDER.job = aside
+
+
 @pytest.fixture(scope="session")
 def oracles(tmp_path_factory) -> dict:
     """What each rank of torch.distributed returned, by the oracle's name (tests/oracles): one job a session."""

@@ -8,15 +8,26 @@ import pytest
 
 from reference import ring_allreduce as program_of_ranks
 from reference.collectives import cost
-from reference.worlds import launch
+from reference.worlds import RankFailed, launch
 
 from . import programs
 
 run = partial(programs.run, "reference.ring_allreduce")
 
 
+@pytest.fixture
+def on_real_ranks(capsys):
+    """on_real_ranks(4, *arguments) is what the program prints on so many."""
+
+    def printed(ranks, *arguments):
+        assert programs.on_ranks(program_of_ranks, ranks, *arguments, world="mpi") == [0] * ranks
+        return capsys.readouterr().out
+
+    return printed
+
+
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", [0, 3, 8])
+@pytest.mark.parametrize("ranks", [0, 8])
 def test_it_verifies_and_prints_a_table(ranks):
     done = run(ranks, "--size", "4", "4100", "--repeat", "3")
     assert done.returncode == 0, done.stderr
@@ -26,8 +37,8 @@ def test_it_verifies_and_prints_a_table(ranks):
 
 
 @pytest.mark.mpi
-def test_json_holds_what_the_table_holds():
-    answer = json.loads(run(2, "--json", "--size", "80", "--dtype", "float64", "--repeat", "3").stdout)
+def test_json_holds_what_the_table_holds(on_real_ranks):
+    answer = json.loads(on_real_ranks(2, "--json", "--size", "80", "--dtype", "float64", "--repeat", "3"))
     (row,) = answer["rows"]
     assert (answer["ranks"], answer["dtype"], row["bytes"], row["verified"]) == (2, "float64", 80, True)
     assert row["bus_bandwidth"] == pytest.approx(row["algorithm_bandwidth"])  # 2 (P - 1) / P = 1 for two ranks
@@ -37,8 +48,8 @@ def test_json_holds_what_the_table_holds():
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("name, own", [("auto", []), ("torus", ["--group", "2"])])
-def test_any_algorithm_is_fitted_predicted_and_verified(name, own):
-    answer = json.loads(run(4, "--algorithm", name, *own, "--json", "--size", "4", "65536", "--repeat", "3").stdout)
+def test_any_algorithm_is_fitted_predicted_and_verified(on_real_ranks, name, own):
+    answer = json.loads(on_real_ranks(4, "--algorithm", name, *own, "--json", "--size", "4", "65536", "--repeat", "3"))
     chosen = {row["algorithm"] for row in answer["rows"]}
     assert all(row["verified"] and row["fitted_seconds"] > 0 for row in answer["rows"])
     assert chosen <= set(answer["fit"]["lines"]) and (name == "auto" or chosen == {name})
@@ -56,9 +67,10 @@ def test_auto_takes_the_options_of_what_it_chooses():
 
 
 @pytest.mark.mpi
-def test_the_table_shows_the_fit():
-    shown = run(2, "--size", "4", "--repeat", "3", "--algorithm", "auto").stdout
-    assert "fitted to 2 ranks" in shown and "halving-doubling: alpha" in shown and "/fit" in shown
+def test_the_table_shows_the_fit(on_real_ranks):
+    shown = on_real_ranks(3, "--size", "4", "4100", "--repeat", "3", "--algorithm", "auto")
+    assert "verified: equal" in shown and "busbw" in shown and "on 3 ranks" in shown
+    assert "fitted to 3 ranks" in shown and "halving-doubling: alpha" in shown and "/fit" in shown
 
 
 def test_the_default_sizes_go_from_4_bytes_to_64_mebibytes():
@@ -73,19 +85,25 @@ def test_bus_bandwidth_is_that_of_nccl_tests():
 
 
 @pytest.mark.mpi
+def test_bad_input_is_told_once_and_ends_every_rank():
+    done = run(2, "--dtype", "float23")
+    assert done.returncode == 2 and "float23" in done.stderr
+    assert done.stderr.count("python -m reference.ring_allreduce:") == 1 and "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [
-        (["--dtype", "float23"], "float23"),
         (["--size", "900GiB"], "GiB are free"),
         (["--algorithm", "rang"], "choose from"),
         (["--nonsense"], "--nonsense"),
     ],
 )
-def test_bad_input_is_told_once_and_ends_every_rank(arguments, says):
-    done = run(2, *arguments)
-    assert done.returncode == 2 and says in done.stderr
-    assert done.stderr.count("python -m reference.ring_allreduce:") == 1 and "Traceback" not in done.stderr
+def test_bad_input_is_refused_on_every_rank(arguments, says):
+    with pytest.raises(RankFailed) as info:
+        programs.on_ranks(program_of_ranks, 2, *arguments)
+    assert [type(error).__name__ for error in info.value.errors.values()] == ["BadInput", "BadInput"]
+    assert all(says in str(error) for error in info.value.errors.values())
 
 
 @pytest.mark.mpi
@@ -94,18 +112,12 @@ def test_ranks_with_different_sizes_are_told_so():
     assert done.returncode == 2 and "arguments must be alike" in done.stderr and "'--size [16]'" in done.stderr
 
 
-@pytest.mark.mpi
-def test_a_wrong_sum_is_told_and_fails(tmp_path):
-    """A planted mistake: a ring that forgets to add must not be called verified."""
-    planted = tmp_path / "planted.py"
-    planted.write_text(
-        "import sys\n"
-        "from reference import cli, ring_allreduce as program\n"
-        "program.allreduce = lambda comm, x, **how: x\n"
-        "sys.exit(cli.main(program.run, program.parser(), ['--size', '64', '--repeat', '1']))\n"
-    )
-    done = programs.run([sys.executable, str(planted)], 2)
-    assert done.returncode == 1 and "WRONG SUM" in done.stdout and "NOT VERIFIED" in done.stdout
+def test_a_wrong_sum_is_told_and_fails(monkeypatch, capsys):
+    """A planted mistake: an all-reduce that adds nothing must not be called verified."""
+    monkeypatch.setattr(program_of_ranks, "allreduce", lambda comm, x, **how: comm.Barrier())
+    assert programs.on_ranks(program_of_ranks, 2, "--size", "64", "--repeat", "1") == [1, 1]
+    said = capsys.readouterr().out
+    assert "WRONG SUM" in said and "NOT VERIFIED" in said
 
 
 @pytest.mark.mpi

@@ -2,22 +2,20 @@
 
 import json
 import re
-import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
-from reference import cli
 from reference import train as program
 from reference.compression import CODECS
 from reference.models import MLP, digits, train
-from reference.worlds import RankFailed, launch
+from reference.worlds import RankFailed
 
 from . import programs
 
-run = partial(programs.run, "reference.train")
+run, virtually = partial(programs.run, "reference.train"), partial(programs.on_ranks, program)
 
 
 @pytest.mark.mpi
@@ -31,6 +29,7 @@ def test_two_ranks_train_as_one_does():
 
 
 def test_what_is_printed():
+    """Without mpirun, as it is typed first."""
     done = run(0, "--steps", "6", "--model", "gpt", "--optimizer", "adam", "--rate", "1e-3", "--compress", "top-k")
     assert done.returncode == 0, done.stderr
     assert "gpt, 120,576 parameters, 1 rank" in done.stdout and "step    5  loss" in done.stdout
@@ -39,11 +38,12 @@ def test_what_is_printed():
 
 
 @pytest.mark.mpi
-def test_a_pipeline_trains_as_one_rank_does(tmp_path):
+def test_a_pipeline_trains_as_one_rank_does(tmp_path, capsys):
     """4 stages on 2 ranks, uneven micro-batches; a step beside its simulation, and as a timeline."""
     options = ["--stages", "2", "--schedule", "zb-v", "--steps", "3", "--batch", "51", "--rate", "0.1"]
-    done = run(2, *options, "--json", "--timeline", str(tmp_path / "step.json"))
-    found, model = json.loads(done.stdout), MLP((64, 32, 32, 32, 10))
+    timeline = str(tmp_path / "step.json")
+    assert programs.on_ranks(program, 2, *options, "--json", "--timeline", timeline, world="mpi") == [0, 0]
+    found, model = json.loads(capsys.readouterr().out), MLP((64, 32, 32, 32, 10))
     alone = train(model, digits(), torch.optim.SGD(model.parameters(), 0.1), 3, 51)
     assert found["losses"] == pytest.approx(alone, rel=1e-5) and found["verified"] and found["stages"] == 4
     assert found["measured"]["peaks"] == found["simulated"]["peaks"] == [4, 4]
@@ -52,37 +52,35 @@ def test_a_pipeline_trains_as_one_rank_does(tmp_path):
     assert {event["pid"] for event in events} == {0, 1} and "3W3" in {event["name"] for event in events}
 
 
-def test_what_a_pipeline_prints():
-    done = run(0, "--steps", "2", "--stages", "1", "--schedule", "PipeDream", "--model", "gpt")
-    assert done.returncode == 0, done.stderr
-    assert "1 rank with 1 stage, 2 micro-batches, PipeDream" in done.stdout
-    assert "simulated  a step" in done.stdout and "(messages take no time)" in done.stdout
-    assert "of next bytes guessed right" in done.stdout
-    assert "\nnothing verified: one rank has no other" in done.stdout and "gradients are late" in done.stdout
+def test_what_a_pipeline_prints(capsys):
+    assert virtually(1, "--steps", "2", "--stages", "1", "--schedule", "PipeDream", "--model", "gpt") == [0]
+    said = capsys.readouterr().out
+    assert "1 rank with 1 stage, 2 micro-batches, PipeDream" in said
+    assert "simulated  a step" in said and "(messages take no time)" in said
+    assert "of next bytes guessed right" in said
+    assert "\nnothing verified: one rank has no other" in said and "gradients are late" in said
 
 
 @pytest.mark.mpi
+def test_bad_input_is_told_once():
+    done = run(2, "--stages", "3")
+    assert done.returncode == 2 and "a pipeline of 3 ranks, and 2 are running: start 3" in done.stderr
+    assert done.stderr.count("python -m reference.train:") == 1
+
+
 @pytest.mark.parametrize(
-    "ranks, arguments, says",
+    "arguments, says",
     [
-        (0, ["--batch", "0"], "--batch must be"),
-        (0, ["--model", "x"], "gpt"),
-        (2, ["--stages", "3"], "a pipeline of 3 ranks, and 2 are running: start 3"),
-        (2, ["--stages", "2", "--timeline", "/nowhere/x.json"], "--timeline /nowhere/x.json cannot be written"),
+        (["--batch", "0"], "--batch must be"),
+        (["--model", "x"], "gpt"),
+        (["--stages", "2", "--timeline", "/nowhere/x.json"], "--timeline /nowhere/x.json cannot be written"),
     ],
 )
-def test_bad_input_is_told_once(ranks, arguments, says):
-    done = run(ranks, *arguments)
-    assert done.returncode == 2 and says in done.stderr and done.stderr.count("python -m reference.train:") == 1
-
-
-def virtually(ranks, *arguments):
-    """The exit status of every rank of a virtual cluster."""
-
-    def on_each(comm):
-        return program.run(comm, cli.parse(comm, program.parser(), list(arguments)))
-
-    return launch(on_each, ranks).results
+def test_bad_input_is_refused_on_every_rank(arguments, says):
+    with pytest.raises(RankFailed) as info:
+        virtually(2, *arguments)
+    assert [type(error).__name__ for error in info.value.errors.values()] == ["BadInput", "BadInput"]
+    assert all(says in str(error) for error in info.value.errors.values())
 
 
 @pytest.mark.parametrize(
@@ -152,16 +150,9 @@ def test_results_are_printed_though_the_timeline_cannot_be_written(capsys):
     assert "\nverified: the same bits" in said.out and "could not be written: No space left" in said.err
 
 
-@pytest.mark.mpi
-def test_gradients_that_are_not_summed_are_found_out(tmp_path):
+def test_gradients_that_are_not_summed_are_found_out(monkeypatch):
     """A planted mistake: the weights drift apart, and the check names where."""
-    planted = tmp_path / "planted.py"
-    planted.write_text(
-        "import sys\n"
-        "from functools import partial\n"
-        "from reference import cli, train as program\n"
-        "program.Replica = partial(program.Replica, communicate=lambda comm, index, flat: comm.Ibarrier())\n"
-        "sys.exit(cli.main(program.run, program.parser(), ['--steps', '2']))\n"
-    )
-    done = programs.run([sys.executable, str(planted)], 2)
-    assert done.returncode != 0 and "Diverged" in done.stderr and "[1]" in done.stderr
+    silent = partial(program.Replica, communicate=lambda comm, index, flat: comm.Ibarrier())
+    monkeypatch.setattr(program, "Replica", silent)
+    with pytest.raises(RankFailed, match=r"Diverged.*\[1\]"):
+        virtually(2, "--steps", "2")

@@ -172,11 +172,12 @@ def test_versions_of_a_stage_are_pipedreams(p, m, stage):
 
 def test_the_best_number_of_micro_batches_is_the_references():
     for case in draw(speed_up.choose_micro_batches, "choose_micro_batches", SEED):
-        arguments = batch, p, fixed, slope, _, _, weights, kept, memory = case.arguments[0]
-        free = speed_up.best(arguments, link=lambda *_: True)
+        given = speed_up.Given(*case.arguments[0])
+        free = speed_up.best(given, waits=lambda *_: 0)
         if free is not None:
-            choice = choose(batch, p, affine(fixed, slope), weights=weights, kept=kept, memory=memory)
-            assert (choice.m, choice.seconds) == (free, speed_up.step(free, *arguments))
+            times = affine(given.fixed, given.slope)
+            choice = choose(given.batch, given.p, times, weights=given.weights, kept=given.kept, memory=given.memory)
+            assert (choice.m, choice.seconds) == (free, speed_up.step(given, free, given.batch // free))
 
 
 @pytest.mark.parametrize("p, m", [(1, 3), (2, 2), (3, 6), (4, 9)])

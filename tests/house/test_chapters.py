@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections import Counter
 
 import pytest
@@ -116,23 +117,100 @@ def test_graders_of_a_chapter_are_those_of_its_exercises(chapters):
     assert {test.split("::")[0] for test in found if "[" not in test} == {"tests/exercises/test_pipelines.py"}
 
 
-def test_the_budget_report_charges_graders_by_their_mark(ci, tmp_path):
-    (tmp_path / "unit.xml").write_text(
-        "<testsuites><testsuite>"
-        '<testcase classname="tests.exercises.test_graders" name="test_it[9-ch01]" time="2.5">'
-        '<properties><property name="chapter" value="9"/></properties></testcase>'
-        '<testcase classname="tests.exercises.test_terminal" name="test_it" time="1"/>'
-        '<testcase classname="tests.worlds.test_launch" name="test_it" time="4"/>'
-        '<testcase classname="chapters.09_pipelines.ipynb" name="Cell 3" time="31"/>'
-        "</testsuite></testsuites>"
+def junit(folder, **cases):
+    """A junit file with these tests: "class::name": CPU seconds, or (CPU seconds, chapter)."""
+    lines = []
+    for test, seconds in cases.items():
+        seconds, chapter = seconds if isinstance(seconds, tuple) else (seconds, None)
+        classname, name = test.split("::")
+        of = f'<property name="chapter" value="{chapter}"/>' if chapter else ""
+        lines.append(
+            f'<testcase classname="{classname}" name="{name}" time="900"><properties>'
+            f'<property name="cpu seconds" value="{seconds}"/>{of}</properties></testcase>'
+        )
+    (folder / "unit.xml").write_text(f"<testsuites><testsuite>{''.join(lines)}</testsuite></testsuites>")
+
+
+@pytest.fixture
+def budget(ci, monkeypatch):
+    """The module .ci/budget.py, in which every chapter has the same budget."""
+    module = ci("budget")
+    monkeypatch.setattr(module, "LARGER", {})
+    return module
+
+
+def test_the_budget_report_charges_graders_by_their_mark(budget, tmp_path):
+    junit(
+        tmp_path,
+        **{
+            "tests.exercises.test_graders::test_it[9-ch01]": (2.5, 9),
+            "tests.exercises.test_terminal::test_it": 1,
+            "tests.worlds.test_launch::test_it": 400,
+            "chapters.09_pipelines.ipynb::Cell 3": 31,
+        },
     )
-    cases = ci("budget").read(tmp_path)
-    assert [(case.part, case.kind) for case in cases] == [
-        (9, "graders"),
-        ("exercises", "graders"),
-        ("worlds", "tests"),
-        (9, "notebook"),
+    cases = budget.read(tmp_path)
+    assert [(case.part, case.kind, case.seconds) for case in cases] == [
+        (9, "graders", 2.5),
+        ("exercises", "graders", 1),
+        ("worlds", "tests", 400),
+        (9, "notebook", 31),
     ]
-    lines = ci("budget").report(cases).splitlines()
-    assert any(line.split()[:6] == ["chapter", "09", "notebook", "31.0", "OVER", "BUDGET"] for line in lines)
-    assert any(line.split()[:1] == ["worlds"] and "OVER" not in line for line in lines)
+    lines = [" ".join(line.split()) for line in budget.report(cases).splitlines()]
+    assert "chapter 09 notebook 31.0 (of 25: OVER BUDGET) graders 2.5 tests 0.0" in lines
+    assert "worlds notebook 0.0 graders 0.0 tests 400.0" in lines
+    assert budget.overdrawn(cases) == []  # 31 is within the slack, and worlds are no chapter
+
+
+def test_a_chapter_that_takes_far_more_than_its_budget_is_told(budget, tmp_path, monkeypatch):
+    slow = {f"tests.pipeline.test_it::test_{k}": k for k in range(1, 8)}  # 28 seconds
+    junit(tmp_path, **slow, **{"tests.worlds.test_it::test_it": 400, "chapters.09_pipelines.ipynb::Cell 3": 37})
+    (line,) = budget.overdrawn(budget.read(tmp_path))
+    assert line.startswith("chapter 9: tests took 28 CPU seconds of the reference machine; its budget is 12, with")
+    assert "slack 18" in line and "test_7 7.0, pipeline.test_it.test_6 6.0" in line
+    assert budget.overdrawn(budget.read(tmp_path, slowness=28 / 17)) == []  # a slower machine
+    monkeypatch.setitem(budget.LARGER, (9, "tests"), (20.0, "a reason"))
+    assert budget.overdrawn(budget.read(tmp_path)) == []
+
+
+def test_a_budget_that_is_larger_says_why(ci):
+    budget = ci("budget")
+    for (part, kind), (seconds, why) in budget.LARGER.items():
+        assert part in ci("chapters").numbers() and seconds > budget.BUDGET[kind] and len(why) > 20
+
+
+def test_seconds_of_ranks_and_children_are_charged_to_the_test_that_uses_them(tmp_path):
+    """A child that ends, one that goes on to the next test, and this process: each test takes half a second."""
+    (tmp_path / "test_it.py").write_text(
+        "import subprocess, sys, time\n"
+        "BURN = 'import time\\nwhile time.process_time() < %s: pass'\n"
+        "def test_own():\n    exec(BURN % (time.process_time() + 0.5))\n"
+        "def test_child():\n    subprocess.run([sys.executable, '-c', BURN % 0.5])\n"
+        "def test_rank():\n"
+        "    global rank\n"
+        "    rank = subprocess.Popen([sys.executable, '-uc', BURN % 0.5 + '\\nprint()\\ninput()'],\n"
+        "                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "    rank.stdout.read(1)\n"
+        "def test_nothing():\n    rank.communicate(b'\\n')\n"
+    )
+    report = tmp_path / "report.xml"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.cpu_seconds",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "/dev/null",
+    ]
+    done = subprocess.run([*command, str(tmp_path), f"--junitxml={report}"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    seconds = {
+        case.get("name"): float(case.find("properties/property").get("value"))
+        for case in ET.parse(report).iter("testcase")
+    }
+    assert all(seconds[f"test_{name}"] > 0.4 for name in ("own", "child", "rank"))
+    assert seconds["test_nothing"] < 0.3

@@ -18,16 +18,7 @@ SOON = 45.0  # seconds, times the pace: three times what is promised, for a mach
 
 
 @pytest.fixture
-def small_job(monkeypatch):
-    """Jobs of two ranks, started anew."""
-    monkeypatch.setattr(holder, "MIN_RANKS", 2)
-    holder.close_job()
-    yield
-    holder.close_job()
-
-
-@pytest.fixture
-def mpirun(small_job, monkeypatch, tmp_path):
+def mpirun(own_job, monkeypatch, tmp_path):
     """Put a shell script in the place of mpirun."""
 
     def script(text):
@@ -78,7 +69,7 @@ def test_too_little_shared_memory_is_told_with_the_remedy():
 
 
 @pytest.mark.parametrize("which", ["the rank", "its watcher"])
-def test_a_process_that_is_killed_while_it_starts(which, small_job, monkeypatch):
+def test_a_process_that_is_killed_while_it_starts(which, own_job, monkeypatch):
     hear, killed = starting.Start._hear, []
 
     def hear_and_kill(self, channel):
@@ -148,14 +139,14 @@ def test_the_mpirun_of_another_mpi_is_told(mpirun):
     assert "they see [(0, 1), (0, 1)]" in refused()
 
 
-def test_without_mpirun_it_is_told_how_to_get_one(small_job, monkeypatch, tmp_path):
+def test_without_mpirun_it_is_told_how_to_get_one(own_job, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere" / "python"))
     monkeypatch.setenv("PATH", "")
     assert "pip install mpich" in refused()
     assert not list(tmp_path.glob("ranks-*"))
 
 
-def test_no_place_for_the_socket_is_told(small_job, monkeypatch, tmp_path):
+def test_no_place_for_the_socket_is_told(own_job, monkeypatch, tmp_path):
     deep = tmp_path / ("x" * 120)
     deep.mkdir()
     monkeypatch.setattr(

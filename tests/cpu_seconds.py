@@ -1,0 +1,54 @@
+"""A plugin of pytest: writes into the junit file how many CPU seconds each test took, in all processes that it used.
+
+    python -m pytest -p tests.cpu_seconds --junitxml=FILE ...
+
+Seconds by the clock count what else ran on the machine; CPU seconds hardly do. A test that starts ranks, a kernel or a
+child computes in other processes: those that have ended are in the usage of this process, and those that still run
+(a job of real ranks serves many tests) are asked. So a test is charged with what its ranks did while it ran.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children")  # Linux: says at once whether there are any
+
+SELF = psutil.Process()  # now: a test may patch os.getpid
+_so_far = pytest.StashKey[float]()
+
+
+def used() -> float:
+    """CPU seconds so far of this process, its children that have ended, and all that descend from it and still run."""
+    own = os.times()
+    return own.user + own.system + own.children_user + own.children_system + sum(map(_of, _descendants()))
+
+
+def _descendants() -> list[psutil.Process]:
+    if CHILDREN.exists() and not any(task.read_text() for task in Path("/proc/self/task").glob("*/children")):
+        return []
+    return SELF.children(recursive=True)
+
+
+def _of(process: psutil.Process) -> float:
+    """CPU seconds of a process and of its children that have ended; nothing where it has just gone."""
+    try:
+        return sum(process.cpu_times()[:4])
+    except psutil.Error:
+        return 0.0
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What happened before the first test (imports, collection) is nobody's."""
+    session.stash[_so_far] = used()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Note what was used since the test before was noted; later would be too late for its report."""
+    before, now = item.session.stash[_so_far], used()
+    item.session.stash[_so_far] = now
+    item.user_properties.append(("cpu seconds", f"{max(0.0, now - before):.4f}"))
