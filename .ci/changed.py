@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from chapters import ROOT, Part, everything
-from dependencies import Dependencies
+from dependencies import Dependencies, parsed
 
 ALL = re.compile(r"pyproject\.toml|constraints\.txt|Makefile|\.ci/.*|tests/conftest\.py")  # what all tests stand on
 ANSWERS = re.compile(r"exercises/(?:solutions/|misconceptions/)?(ch(\d\d)_\w+?)(?:_again)?(?:/(\w+))?\.py")
@@ -123,7 +123,7 @@ def _marks(file: str, reached: set[str], known: Dependencies, before: str) -> se
 def _functions(text: str) -> tuple[dict[str, str], list[str]]:
     """The functions of a file, each with its text, and the other lines that are more than comments."""
     lines, found = text.splitlines(), {}
-    for node in ast.parse(text).body:
+    for node in parsed(text).body:
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
             found[node.name] = "\n".join(lines[first : node.end_lineno])

@@ -21,7 +21,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 PACKAGES = ("reference", "exercises", "tests")
@@ -112,7 +112,7 @@ class Dependencies:
         return {
             file: {
                 alias.asname or alias.name: name
-                for node in ast.parse(self.text(file)).body
+                for node in parsed(self.text(file)).body
                 if isinstance(node, ast.ImportFrom)
                 for alias, name in zip(node.names, _imported(node, file), strict=True)
             }
@@ -138,7 +138,7 @@ class Dependencies:
             source = "".join(cell["source"])
             if cell["cell_type"] == "code":
                 lines = ["pass" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()]
-                found |= self._used(ast.parse("\n".join(lines)), "") | self._named(source, "")
+                found |= self._used(parsed("\n".join(lines)), "") | self._named(source, "")
             else:
                 found |= {file for path in INCLUDED.findall(source) for file in self._ends.get(path, ())}
         return found
@@ -161,10 +161,7 @@ class Dependencies:
         """The modules that a text names, or imports if it is a program."""
         found = set()
         if "import " in text:
-            try:
-                found |= self._used(ast.parse(text), file)
-            except SyntaxError:
-                pass  # no program
+            found |= self._used(parsed(text), file)
         for name in DOTTED.findall(text):
             if name.endswith(".") and text.endswith(name):  # f"reference.{name}"
                 if not name.startswith("exercises."):
@@ -192,6 +189,15 @@ class Dependencies:
         return {other for other in below if not other.endswith(".md")}
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    """Return what Python reads; nothing where it cannot, as in a sentence or in what somebody is about to write."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return ast.Module([], [])
+
+
 def _imported(node: ast.Import | ast.ImportFrom, file: str) -> Iterator[str]:
     """The dotted names that an import means: of modules, or of what is in them."""
     if isinstance(node, ast.Import):
@@ -203,7 +209,7 @@ def _imported(node: ast.Import | ast.ImportFrom, file: str) -> Iterator[str]:
 
 def _parts(file: str, text: str) -> Iterator[tuple[str, ast.AST]]:
     """Yield the pieces of a module: its own, or those that count only for who names a fixture or all of a package."""
-    for node in ast.parse(text).body:
+    for node in parsed(text).body:
         marks = [ast.unparse(mark) for mark in getattr(node, "decorator_list", [])]
         if file.endswith(INIT):
             yield file + WHOLE, node

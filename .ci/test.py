@@ -55,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Run the parts that were asked for and return the exit status."""
     asked = parser().parse_args(argv)
+    if asked.part and asked.changed:
+        parser().error(f"either {asked.part.name} or what a change can break")
     wanted = changed.part(asked.changed) if asked.changed else asked.part or everything()
     if wanted is None:
         return 0

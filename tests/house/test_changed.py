@@ -66,6 +66,7 @@ FILES = {
     "exercises/grading/__init__.py": "",
     "exercises/grading/checks.py": "import_module(f'exercises.misconceptions.{name}')\n",
     "chapters/01_ring.ipynb": (
+        ("code", "files = !ls"),
         ("code", "from reference.ring import cost"),
         ("code", "!mpirun python -m reference.train"),
     ),
@@ -137,6 +138,13 @@ def test_what_is_there_no_longer_is_missed_by_whoever_depends_on_it(sees, house)
     assert sees("reference/ring/price.py") == ("ring/test_price", set(), {"01"})
     (house / "tests/ring/test_price.py").unlink()
     assert sees("tests/ring/test_price.py") == ("", set(), set())
+
+
+def test_what_python_cannot_read_is_a_change_like_others(sees, house):
+    for name, broken in (("reference/ring/price.py", "def price(:"), (RING, "def ring_time(:")):
+        (house / name).write_text(broken)
+    assert sees("reference/ring/price.py") == ("ring/test_price", set(), {"01"})
+    assert sees(RING, SOLUTIONS) == (GRADERS, {ONE}, set())
 
 
 @pytest.mark.parametrize(
@@ -233,8 +241,11 @@ def test_a_base_that_git_does_not_know_ends_the_program_with_one_line(ci, house,
         ci("changed").part("elsewhere", house)
 
 
-def test_changes_run_by_the_same_commands_with_the_same_status(ci, monkeypatch):
+def test_changes_run_by_the_same_commands_with_the_same_status(ci, monkeypatch, tmp_path):
     test, ran = ci("test"), []
+    monkeypatch.setattr(test, "REPORTS", tmp_path)
+    monkeypatch.setattr(test, "within_budget", lambda enforced: (True, 1.0))
+    monkeypatch.setenv(test.pace.VARIABLE, "1.0")  # which it sets for the tests that it starts
     monkeypatch.setattr(test, "run", lambda name, command: (ran.append(name), (not name.startswith("graders"), 1.0))[1])
     monkeypatch.setattr(test.changed, "part", lambda base: {"none": None, "origin/main": ours}[base])
     ours = ci("chapters").Part("what has changed", ("tests/house",), ("tests/exercises/test_checks.py",))
