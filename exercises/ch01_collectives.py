@@ -5,9 +5,10 @@ stands alone. Roughly: 1 predict (5 minutes each), 2 fill in (10), 3 write (20),
 
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Sendrecv`, `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays, as in mpi4py;
-`mpi.waitall(requests)` waits for nonblocking calls. `comm.Split(color, key)` returns a communicator for a part of the
-ranks: those that pass the same color become a group, numbered from 0 in the order of their keys. A message of n bytes
-takes alpha + n beta seconds, on a link of its own; a rank sends one message and receives one at a time.
+`mpi.waitall(requests)` waits for nonblocking calls; until then their arrays must be left alone.
+`comm.Split(color, key)` returns a communicator for a part of the ranks: those that pass the same color become a group,
+numbered from 0 in the order of their keys. A message of n bytes takes alpha + n beta seconds, on a link of its own; a
+rank sends one message and receives one at a time.
 
 Unless an exercise says otherwise, arguments stay as they are, and what is returned is memory of its own.
 """
@@ -339,7 +340,10 @@ def widest_path(bandwidth, a, b):
                 not be changed.
     a, b        nodes, different ones. There is a path. N is at most 64.
 
-    A message that is cut into packets flows at the speed of the narrowest link of its way. So the shortest path, or
-    Dijkstra's algorithm with the bandwidths added up, finds the wrong one: what has to be large is a minimum.
+    A message that is cut into packets flows at the speed of the narrowest link of its way: what has to be large is a
+    minimum. The shortest path is another one. Dijkstra's algorithm finds that: it keeps, for every node, the length of
+    the shortest way from a that it knows. Of the nodes that are not final yet the nearest one becomes final, and each
+    of its links may be a shorter way to a neighbour; this is repeated until b is final. With the bandwidths as lengths
+    it finds the wrong path.
     """
     raise NotImplementedError

@@ -45,14 +45,15 @@ def replica_price(parameters, ranks, bandwidth):
     ranks        each holds a whole replica; at least 1
     bandwidth    bytes per second of a link, in one direction
 
-    stored   bytes of weights, gradients and optimizer state on all ranks together. It is mixed precision with Adam:
-             for each parameter a weight and a gradient of 16 bits, and three numbers of 32 bits (the weight once more,
-             and Adam's two moments).
-    sent     bytes that each rank sends in one step: a ring all-reduce of the 16-bit gradients.
+    stored   bytes of weights, gradients and optimizer state on all ranks together. It is mixed precision with Adam,
+             and the gradients of many micro-batches are added up: for each parameter a weight of 16 bits, and four
+             numbers of 32 bits (its gradient, the weight once more, and Adam's two moments).
+    sent     bytes that each rank sends in one step: a ring all-reduce of the gradients, which are rounded to 16 bits
+             for that.
     seconds  that this takes if only bandwidth counts.
 
     Try it: 100 billion parameters, 8 ranks, 300 GB/s and then 10 GB/s. One reads "over 800 GB for eight replicas" and
-    "tens of GB a step". The page has the answers.
+    "tens of GB a step". The page has the answers for gradients that are kept in 16 bits.
     """
     raise NotImplementedError
 

@@ -11,7 +11,8 @@ Where a rank has several stages the number of the stage stands in front: "5F2" i
 
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays between two ranks, as in mpi4py;
-`mpi.waitall(requests)` waits for what Isend and Irecv have begun. A message of n bytes takes alpha + n beta seconds.
+`mpi.waitall(requests)` waits for what Isend and Irecv have begun; until then their arrays belong to MPI, and must be
+left alone. A message of n bytes takes alpha + n beta seconds.
 
 Unless an exercise says otherwise, arguments stay as they are, and what is returned is memory of its own.
 """
@@ -136,19 +137,23 @@ def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
 # Level 2: fill in --------------------------------------------------------------------------------------------------
 
 
-def stage_order(p, m, stage):
+def stage_order(p, m, stage, fits):
     """Return the order in which a stage works in a 1F1B pipeline: a list of strings such as "F0" and "B0".
 
     p      stages
     m      micro-batches; there may be fewer than p
     stage  from 0 to p - 1
+    fits   how many micro-batches a stage has room for, from forward to backward pass: at least 1, perhaps more than
+           1F1B needs. The same for all stages.
 
     In the beginning there is nothing to do but forward passes. The last stage can do the backward pass of micro-batch 0
     directly after its forward pass; the stage before has time for one more forward pass meanwhile, and so on. From then
     on a stage takes turns, one forward and one backward pass. In the end the backward passes that are left follow. All
-    go in the order of the micro-batches.
+    go in the order of the micro-batches. Where not so many micro-batches fit, a stage takes turns sooner, as late as it
+    can: it is then slower, and keeps no more than `fits` of them at any time.
 
-    Example: stage 1 of 3 with 4 micro-batches does F0 F1 B0 F2 B1 F3 B2 B3. Draw stages 0 and 2.
+    Example: stage 1 of 3 with 4 micro-batches does F0 F1 B0 F2 B1 F3 B2 B3 if two of them fit, or more. Draw stages 0
+    and 2; and all three, if two fit.
     Remove the first line below and fill in the three blanks `___`.
     """
     raise NotImplementedError
@@ -300,7 +305,8 @@ def split_backward(comm, weights, xs, dy, multiply):
     """Go backward through this rank's stage in two parts, so that nobody waits for gradients of weights. Return these.
 
     weights   list of float64 arrays [n, n]: of each layer of the stage, in the order of the forward pass. Layer l has
-              computed xs[l + 1] = np.maximum(xs[l] @ weights[l], 0).
+              computed xs[l + 1] = np.maximum(xs[l] @ weights[l], 0). On the way back np.maximum lets a gradient through
+              where its result is above 0, and makes 0 of it elsewhere.
     xs        list of float64 arrays [b, n], one more than there are layers: xs[0] has come from the rank before, and
               the last one has gone to the rank behind
     dy        on the last rank the gradient of the loss for its last x, [b, n]; None on the others. Rank r receives it
@@ -336,7 +342,7 @@ def weight_stash(w, order, forward, backward, rate):
     time: the latest, and those that micro-batches on their way through later stages still need. One that nobody needs
     any more is dropped before the update makes a new one.
 
-    Try it with stages 0, 1 and 2 of stage_order(3, 8, stage): how many versions has each?
+    Try it with stages 0, 1 and 2 of stage_order(3, 8, stage, 8): how many versions has each?
     """
     raise NotImplementedError
 

@@ -8,13 +8,27 @@ nothing that a student's code patches reaches them.
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from .exercise import Answer, Case, Check, Finding
-from .values import SHAPE, Close, Number, arrays, kept, new_array, own_memory, same_bits, unchanged
+from .values import (
+    DIGITS,
+    FEW_DIGITS,
+    SHAPE,
+    Close,
+    Number,
+    arrays,
+    kept,
+    listed,
+    new_array,
+    own_memory,
+    same_bits,
+    unchanged,
+)
 
 __all__ = [
+    "DIGITS",
+    "FEW_DIGITS",
     "SHAPE",
     "Close",
     "arrays",
@@ -23,6 +37,7 @@ __all__ = [
     "count",
     "kept",
     "kind",
+    "listed",
     "messages",
     "new_array",
     "no_later_than",
@@ -120,22 +135,31 @@ def messages(
             sent, want = len(messages), expected(case, rank)
             if sent != want:
                 seen = f"rank {rank} sent {count(sent, 'message')}, {what} sends {want:,}."
-                cut = nbytes is not None and sent > want and sum(size for _, size in messages) == nbytes(case, rank) > 0
+                cut = nbytes is not None and sent > want and in_pieces(messages, nbytes(case, rank))
                 return Finding(seen, IN_PIECES if cut else hint(case, sent, want))
         return None
 
     return check
 
 
-def received(expected: PerRank, what: str, hint: str) -> Check:
-    """Every rank receives expected(case, rank) messages; `what` names in which way ("in a tree it receives")."""
+def in_pieces(messages: Sequence[tuple[int, int]], nbytes: int) -> bool:
+    """Whether messages have just so many bytes together, and none is empty."""
+    return all(size for _, size in messages) and sum(size for _, size in messages) == nbytes > 0
+
+
+def received(expected: PerRank, what: str, hint: str, nbytes: PerRank | None = None) -> Check:
+    """Every rank receives expected(case, rank) messages; `what` names in which way ("in a tree it receives").
+
+    nbytes(case, rank): to whom just so many bytes came, in more messages, has got them cut up, and is told so.
+    """
 
     def check(case: Case, answer: Answer) -> Finding | None:
-        came = Counter(to for sent in answer.sent for to, _ in sent)
         for rank in range(case.ranks):
-            want = expected(case, rank)
-            if came[rank] != want:
-                return Finding(f"rank {rank} received {count(came[rank], 'message')}, {what} {want:,}.", hint)
+            want, came = expected(case, rank), [(to, size) for sent in answer.sent for to, size in sent if to == rank]
+            if len(came) != want:
+                seen = f"rank {rank} received {count(len(came), 'message')}, {what} {want:,}."
+                cut = nbytes is not None and len(came) > want and in_pieces(came, nbytes(case, rank))
+                return Finding(seen, IN_PIECES if cut else hint)
         return None
 
     return check

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .exercise import Answer, Case, Check, Finding
-from .values import unlike
+from .values import DIGITS, unlike
 
 
 class Piece(NamedTuple):
@@ -39,7 +39,6 @@ NOTHING = (
     "Has anything arrived in that place, or is the memory as np.empty or np.zeros made it? Did the sender have the "
     "numbers itself when it sent them? Or was something added to them?"
 )
-DIGITS = "float64 carries 16 digits. Did the numbers go through a type of element that has fewer, or were they rounded?"
 PARTLY = "Some elements are right. Does a message carry all of it? Does something that arrives later overwrite a part?"
 OWN = "That is the place of what the rank has itself. Is it written there, and does nothing that arrives overwrite it?"
 

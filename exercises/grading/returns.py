@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .exercise import Answer, Case, Finding, Known
+from .values import DIGITS
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Returns:
     read       what of a result is compared, in which form
     same       whether two results are the same, in what is compared
     accepts    where several results are right: whether one is, of (result, *arguments)
+    nearly     whether two results have the same first digits: if no slip fits, something was rounded
     could      whether somebody who makes a mistake could come as far as this case, of (slip, *arguments)
     """
 
@@ -32,6 +34,7 @@ class Returns:
     read: Callable[[Any], Any] = lambda result: result
     same: Callable[[Any, Any], bool] = operator.eq
     accepts: Callable[..., bool] | None = None
+    nearly: Callable[[Any, Any], bool] | None = None
     could: Callable[..., bool] = lambda slip, *arguments: True
 
     def __call__(self, case: Case, answer: Answer) -> Finding | None:
@@ -45,6 +48,7 @@ class Returns:
         if self._alike(got, want):
             return None
         last = self.otherwise(case, got, want) if callable(self.otherwise) else self.otherwise
+        last = DIGITS if self.nearly and all(map(self.nearly, got, want)) else last
         return Finding(self.seen(case, got, want), next(self._hints(case, got), last))
 
     def _hints(self, case: Case, got: Sequence) -> Sequence[str]:

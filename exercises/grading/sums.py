@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .exercise import Answer, Case, Check, Finding
-from .values import unlike
+from .values import DIGITS, unlike
 
 EPSILON = np.finfo(np.float64).eps
 FLOAT32_ERROR = 2**30  # in units of what float64 allows: float32 has 29 bits less
@@ -129,8 +129,8 @@ def _wrong(place: Place, got: np.ndarray, pieces: list, error: np.ndarray, bound
         return Finding(seen, "What arrived never reached the array you return.")
     if (error <= bound * FLOAT32_ERROR).all():
         return Finding(
-            f"rank {rank}'s sum{of} is right to about 7 digits only (largest error {error.max():.1e}).",
-            "float64 carries 16 digits. Somewhere the numbers went through float32.",
+            f"rank {rank}'s sum{of} is right in its first digits only (largest error {error.max():.1e}).",
+            DIGITS,
         )
     weights = recipe(got, pieces)
     if weights is not None:

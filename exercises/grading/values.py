@@ -23,6 +23,11 @@ NOT_FINITE = (
     "infinity? Or is it memory of np.empty that was never written?"
 )
 ROUNDED = "That is a whole number beside what is right. Does a //, an int() or a round() drop what is behind the point?"
+DIGITS = (
+    "float64 carries 16 digits, and only the first ones are right. Did numbers go through float32, were they rounded "
+    "or cut off, or was something small added to them?"
+)
+FEW_DIGITS = 1e-5  # relative: what has the first digits right, and others wrong
 NOTHING = Finding("it returned None.", "A function that ends without `return` gives None: return the result.")
 
 
@@ -166,8 +171,9 @@ class Number:
         hints = (hint for formula, hint in self.slips if _slipped(got, formula, arguments))
         ratio = _ratio(got / want) if want and np.isfinite(got) else ""
         unit = f" {self.unit}" * bool(self.unit)
-        rounded = abs(want) > 1 > abs(got - want) and float(got).is_integer()
-        return Finding(f"it returned {got:.6g}{unit}{ratio}.", next(hints, ROUNDED if rounded else self.otherwise))
+        whole = abs(want) > 1 > abs(got - want) and float(got).is_integer()
+        last = ROUNDED if whole else DIGITS if _rounded(got, want) else self.otherwise
+        return Finding(f"it returned {got:.6g}{unit}{ratio}.", next(hints, last))
 
     @property
     def known(self) -> list[Known]:
@@ -197,6 +203,19 @@ def _slipped(got: float, formula: Callable[..., float], arguments: tuple) -> boo
         return _equal(got, formula(*arguments))
     except ArithmeticError:
         return False
+
+
+def _rounded(got: float, want: float) -> bool:
+    """Whether a number is what is right, rounded, or with a few digits."""
+    if not compare(float(got), float(want), within=1e-2):
+        return False
+    return bool(compare(float(got), float(want), within=FEW_DIGITS)) or any(got == round(want, n) for n in range(9))
+
+
+def listed(got: Any) -> Any:
+    """Tuples and arrays, also inside each other, as lists: where a list is asked for they are as good."""
+    got = got.tolist() if isinstance(got, np.ndarray) else got
+    return [listed(item) for item in got] if isinstance(got, list | tuple) else got
 
 
 def _equal(one: float, other: float) -> bool:

@@ -30,18 +30,18 @@ def step_time(forward, backward, communication):
 
 
 def replica_price(parameters, ranks, bandwidth):
-    """A parameter is 2 + 2 + 3 * 4 = 16 bytes of training state, on every rank; of these the 2 of the gradient travel,
-    2 (P - 1) / P times in a ring. For 100 billion parameters on 8 ranks: 1.6 TB a replica and 12.8 TB in all, 350 GB
+    """A parameter is 2 + 4 * 4 = 18 bytes of training state, on every rank. What travels are 2 bytes for its gradient,
+    2 (P - 1) / P times in a ring. For 100 billion parameters on 8 ranks: 1.8 TB a replica and 14.4 TB in all, 350 GB
     sent by each rank in each step, 1.17 s at 300 GB/s and 35 s at 10 GB/s.
 
     "Over 800 GB for eight replicas" counts a byte for each parameter and nothing but weights; it is wrong by a factor
-    of 16. "Tens of GB a step" is wrong by ten. Two conclusions follow. What is stored P times over is what ZeRO and
-    FSDP take away: no GPU holds 1.6 TB. And the traffic does not depend on the batch: it is hidden only if a step
-    computes for long, so plain data parallelism wants large batches or quick networks. Follow-up: which of the 16 bytes
+    of 18. "Tens of GB a step" is wrong by ten. Two conclusions follow. What is stored P times over is what ZeRO and
+    FSDP take away: no GPU holds 1.8 TB. And the traffic does not depend on the batch: it is hidden only if a step
+    computes for long, so plain data parallelism wants large batches or quick networks. Follow-up: which of the 18 bytes
     must be there for the next forward pass, and which only while the weights are updated?
     """
     sent = 2 * (ranks - 1) / ranks * 2 * parameters
-    return 16 * parameters * ranks, sent, sent / bandwidth
+    return 18 * parameters * ranks, sent, sent / bandwidth
 
 
 def gains_of_accumulation():

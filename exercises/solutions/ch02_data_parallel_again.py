@@ -19,10 +19,10 @@ def step_time(forward, backward, communication):
 
 
 def replica_price(parameters, ranks, bandwidth):
-    """In bits, as formats are named: 16 for the weight, 16 for the gradient, 32 for each of three more. Gradients are
-    cut into as many blocks as there are ranks; in each half of the ring a rank sends all of them but one.
+    """In bits, as formats are named: 16 for the weight, 32 for each of four more. Gradients of 16 bits are cut into as
+    many blocks as there are ranks; in each half of the ring a rank sends all of them but one.
     """
-    one = (16 + 16 + 3 * 32) / 8
+    one = (16 + 4 * 32) / 8
     gradients = parameters * 16 / 8
     sent = 2 * (gradients - gradients / ranks)
     return one * parameters * ranks, sent, sent / bandwidth

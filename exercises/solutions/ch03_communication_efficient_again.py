@@ -11,12 +11,14 @@ from reference import mpi
 
 def compression_speedup(P, n, wire, bandwidth, compress, decompress):
     """Step by step, as both rings go: 2 (P - 1) steps of a P-th of the gradient, against P - 1 steps of a whole
-    compressed gradient, with the codec's two halves before and after.
+    compressed gradient. Each is unpacked when it has come and when the one before has been unpacked.
     """
-    step = n / P / bandwidth
-    sparse_step = wire / bandwidth
-    whole = sum(step for _ in range(2 * P - 2))
-    return whole / sum([compress, decompress], start=(P - 1) * sparse_step)
+    whole = sum(n / P / bandwidth for _ in range(2 * P - 2))
+    came = unpacked = compress
+    for _ in range(P - 1):
+        came += wire / bandwidth
+        unpacked = max(came, unpacked) + decompress
+    return whole / unpacked
 
 
 def top_k_bytes(d, k):

@@ -99,16 +99,17 @@ def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
 # Level 2: fill in --------------------------------------------------------------------------------------------------
 
 
-def stage_order(p, m, stage):
+def stage_order(p, m, stage, fits):
     """While the first micro-batch goes on to the last stage, this one works ahead: p - 1 - stage forward passes, one
     for each stage behind it; hence min, where there are not as many micro-batches. After that every forward pass is
     followed by a backward pass, so what is kept does not grow: p - stage micro-batches.
 
     The last stage has no warm-up and no rest at all: F0 B0 F1 B1 ... With one pass fewer in the warm-up no stage waits
     for ever, but the pipeline runs dry: a stage then waits for a gradient while it could have gone forward. With one
-    more it is no quicker, and keeps one micro-batch more. Follow-up: how long is the warm-up that hides a slow link?
+    more it is no quicker, and keeps one micro-batch more. Where fewer fit, the warm-up has fits - 1 of them: taking
+    turns begins with a forward pass of its own. Follow-up: how long is the warm-up that hides a slow link?
     """
-    warmup = min(p - 1 - stage, m)
+    warmup = min(p - 1 - stage, m, fits - 1)
     order = [f"F{i}" for i in range(warmup)]
     for i in range(m - warmup):
         order += [f"F{warmup + i}", f"B{i}"]

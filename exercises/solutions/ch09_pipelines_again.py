@@ -64,13 +64,13 @@ def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
 # Level 2: fill in --------------------------------------------------------------------------------------------------
 
 
-def stage_order(p, m, stage):
-    """By what is in hand: go forward as long as there are micro-batches left and fewer than p - stage in hand, and
-    backward otherwise. That is the rule of 1F1B in one sentence; the three phases follow from it.
+def stage_order(p, m, stage, fits):
+    """By what is in hand: go forward as long as there are micro-batches left, fewer than p - stage in hand, and room
+    for another one; and backward otherwise. That is the rule of 1F1B in one sentence; the three phases follow from it.
     """
     order, forward, backward = [], 0, 0
     while backward < m:
-        if forward < m and forward - backward < p - stage:
+        if forward < m and forward - backward < min(p - stage, fits):
             order.append(f"F{forward}")
             forward += 1
         else:
@@ -313,7 +313,7 @@ def fill_the_bubble(p, m):
     orders = []
     for r in range(p):
         order, kept, done = [], 0, 0
-        for word in stage_order(p, m, r):
+        for word in stage_order(p, m, r, p):
             full = word[0] == "F" and kept == p
             order += [f"W{done}"] * full + [word.replace("B", "I")]
             kept += word[0] == "F" and not full

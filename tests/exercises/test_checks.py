@@ -114,9 +114,14 @@ def test_arrays_in_a_list_are_kept_as_well():
 
 def test_messages_are_counted_where_they_arrive():
     case, sent = blocks(1, 2, 3), [[(1, 24), (2, 24)], [], [(1, 24)]]
-    check = checks.received(lambda case, rank: int(rank > 0), "in a tree it receives", "once")
+    check = checks.received(lambda case, rank: int(rank > 0), "in a tree it receives", "once", lambda case, rank: 24)
     assert check(case, answer(case, [], sent=[[(1, 24)], [(2, 24)], []])) is None
-    assert check(case, answer(case, [], sent=sent)).seen == "rank 1 received 2 messages, in a tree it receives 1."
+    found = check(case, answer(case, [], sent=sent))
+    assert found == ("rank 1 received 2 messages, in a tree it receives 1.", "once")
+    in_halves = [[(1, 12), (1, 12), (2, 24)], [], []]
+    assert check(case, answer(case, [], sent=in_halves)).hint == checks.IN_PIECES
+    with_an_empty_one = [[(1, 24), (1, 0), (2, 24)], [], []]
+    assert check(case, answer(case, [], sent=with_an_empty_one)).hint == "once"
 
 
 def test_bytes_are_added_up_over_ranks():
@@ -171,7 +176,8 @@ def test_a_sum_over_some_ranks_only():
         (2.5, None, None),
         (np.array(2.5), None, None),
         (3, "it returned 3, 1.2 times what is right.", values.ROUNDED),
-        (2.5000001, "it returned 2.5, off by 4e-08 of what is right.", "else"),
+        (2.5000001, "it returned 2.5, off by 4e-08 of what is right.", values.DIGITS),
+        (2.51, "it returned 2.51, 1.004 times what is right.", "else"),
         (4, "it returned 4, 1.6 times what is right.", "else"),
     ],
 )

@@ -222,7 +222,7 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         "parameters, ranks, bandwidth",
         """
         sent = 4 * parameters - 4 * parameters / ranks
-        return np.array([16.0 * parameters * ranks, sent, sent / bandwidth])
+        return np.array([18.0 * parameters * ranks, sent, sent / bandwidth])
         """,
     ),
     ("average_gradients", "begun and waited for, the count first"): (
@@ -427,7 +427,8 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         "P, n, wire, bandwidth, compress, decompress",
         """
         whole = Fraction(2 * (P - 1) * n, P) / Fraction(bandwidth)
-        return whole / (Fraction(compress) + (P - 1) * Fraction(wire) / Fraction(bandwidth) + Fraction(decompress))
+        one, other = Fraction(wire) / Fraction(bandwidth), Fraction(decompress)
+        return whole / (Fraction(compress) + max((P - 1) * one + other, one + (P - 1) * other))
         """,
     ),
     ("top_k_bytes", "a NumPy integer, bits counted one by one"): (
@@ -635,9 +636,9 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         """,
     ),
     ("stage_order", "an array of strings, from what is ready"): (
-        "p, m, stage",
+        "p, m, stage, fits",
         """
-        ahead = min(p - 1 - stage, m)
+        ahead = min(p - stage, m + 1, fits) - 1
         forward = [(2 * max(i - ahead, 0) + (i >= ahead) - 0.5, f"F{i}") for i in range(m)]
         backward = [(2 * i + 1, f"B{i}") for i in range(m)]
         return np.array([name for _, name in sorted(forward + backward, key=lambda pair: pair[0])])

@@ -108,7 +108,10 @@ ANSWERS = {  # (exercise, what is wrong): (arguments, body, words of the hint)
     ),
     ("compression_speedup", "parts of a byte are cut off"): (
         "P, n, wire, bandwidth, compress, decompress",
-        "return 2 * (P - 1) * (n // P) / bandwidth / (compress + (P - 1) * wire / bandwidth + decompress)",
+        """
+        one = wire / bandwidth
+        return 2 * (P - 1) * (n // P) / bandwidth / (compress + one + (P - 2) * max(one, decompress) + decompress)
+        """,
         "Write down two times",
     ),
     ("delay_compensated", "forgets the weights of ten updates ago"): (
@@ -150,7 +153,7 @@ ANSWERS = {  # (exercise, what is wrong): (arguments, body, words of the hint)
         "Return a list of 4 numbers",
     ),
     ("stage_order", "a generator"): (
-        "p, m, stage",
+        "p, m, stage, fits",
         'yield "F0"',
         "Return a list of strings",
     ),

@@ -752,6 +752,13 @@ FOLLOWED_WRONGLY = [
         "It is so after the last message, too. When is it so for the first time?",
     ),
     (
+        lambda P, messages: follow(
+            P, messages, lambda rank: {rank} & {*range(64)}, done=lambda known, P: len(known) == min(P, 64)
+        ),
+        "A bit for each rank: NumPy's whole numbers have 64 of them, and there are more ranks here. What becomes of "
+        "the last ones?",
+    ),
+    (
         looks_at_rank_0,
         "`first` is when rank 0 knows the sum. Asked for is when any rank does: which one is it here?",
     ),
@@ -795,6 +802,7 @@ follow_the_sum = Exercise(
         by_chance(5, 60),
         by_chance(9, 120),
         by_chance(70, 600),
+        (70, [*((rank, 0) for rank in range(1, 70)), *((0, rank) for rank in range(1, 70))]),  # beyond 64 bits
         names="P messages",
     ),
     checks=[

@@ -199,7 +199,7 @@ ring_order = Exercise(
         lambda rng: graphs.machine(rng, 2, 3, 4),
         *(lambda rng, P=P: graphs.ragged_machine(rng, P) for P in (1, 2, 3, 7, 12, 33)),
         lambda rng: graphs.machine(rng, 5),
-        lambda rng: graphs.machine(rng, 2, 4, 2, 4),
+        lambda rng: graphs.machine(rng, 2, 4, 2, 4) / 1024,  # microseconds
     ),
     checks=[checks.kept("seconds"), graphs.shortest_ring],
     endings={"cpu": too_many_orders},
@@ -418,6 +418,8 @@ widest_path = Exercise(
     endings={
         "cpu": "There is no time to try all paths. Of those that lead to the same node, which is the only one worth "
         "going on with? (If it is the way back from b that does not end: print it. Does it go round in a circle?)",
+        "IndexError": "A heap, or a list, has nothing left to give out, and b was not reached. Which ways to a node "
+        "are put in? Also one that is narrower than the way so far may be the best to its node.",
         "KeyError": NEVER_REACHED,
         "NoneType": NEVER_REACHED,
     },

@@ -310,6 +310,7 @@ binomial_broadcast = Distributed(
             "in a tree it receives",
             "Each rank needs x once, and the root has it already: P - 1 messages in all. Which of yours bring nothing "
             "new?",
+            lambda case, rank: 8 * elements(case) * (rank != case.arguments[0][1]),
         ),
         checks.no_later_than(
             lambda case: rounds(case.ranks) * message(case),
@@ -343,6 +344,12 @@ def doubling_rounds(P):
     """Messages one after the other in recursive doubling, with the fold."""
     core = 2 ** (P.bit_length() - 1)
     return core.bit_length() - 1 + 2 * (core != P)
+
+
+def arrays_in_doubling(case):
+    """Bytes that all ranks send together."""
+    core = 2 ** (case.ranks.bit_length() - 1)
+    return 8 * elements(case) * (core * (core.bit_length() - 1) + 2 * (case.ranks - core))
 
 
 def late_doubling(case, answer):
@@ -438,6 +445,13 @@ recursive_doubling = Distributed(
         ),
         checks.no_later_than(
             lambda case: doubling_rounds(case.ranks) * message(case), "recursive doubling", late_doubling
+        ),
+        checks.bytes_together(
+            arrays_in_doubling,
+            "recursive doubling sends",
+            slips=[],
+            otherwise="It is in time, and more is sent than C ranks exchange in log2(C) rounds and the others hand in "
+            "and get back. Who sends something that nobody adds?",
         ),
         checks.same_bits,
     ],

@@ -9,7 +9,6 @@ from exercises.grading import Answer, Case, Finding, checks, sums
 from exercises.grading.exercise import ALPHA, BETA, Check
 
 ROUNDING = 1e-12  # relative: float64 adds some ten numbers with less, in any order
-FLOAT32 = 1e-5
 
 
 class Wanted(NamedTuple):
@@ -57,10 +56,10 @@ def weighted_sums(
                 f"{each.where} has {each.got[~np.isfinite(each.got)][0]} in its result.",
                 divided_by_0,
             )
-        if (error <= FLOAT32 * size).all():
+        if (error <= checks.FEW_DIGITS * size).all():
             return Finding(
-                f"{each.where} is right to about 7 digits only (largest error {error.max():.1e}).",
-                "float64 carries 16 digits. Did the numbers go through float32, or was something small added to them?",
+                f"{each.where} is right in its first digits only (largest error {error.max():.1e}).",
+                checks.DIGITS,
             )
         found = sums.recipe(each.got, [[part] for part in each.parts.values()])
         if found is None:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from exercises.grading import Case, Distributed, Exercise, Finding, checks
+from exercises.grading import Case, Distributed, Exercise, Finding, checks, contract
 
 from .common import alone, counts_of, mean_over_samples, no_more_than, one_sum
 
@@ -33,7 +33,7 @@ def not_called(case):
 
 
 average_gradients = Distributed(
-    cases=gradients_of_counts((4, 1), (3, 5, 1), (2, 0, 6), (1, 2, 3, 4, 0), (7,), (2, 2), (70_000, 0, 3_000_000_000)),
+    cases=gradients_of_counts((4, 1), (3, 5, 1), (2, 0, 6), (1, 2, 3, 4, 0), (7,), (2, 2), (70_001, 0, 3_000_000_001)),
     checks=[
         checks.arrays(
             lambda case, rank: case.arguments[rank][0].shape,
@@ -102,7 +102,7 @@ def epochs(*rows):
 
 def lists(case, answer):
     """Each result is a list of whole numbers."""
-    for (_, _, step, rank, _), got in zip(case.arguments, answer.results):
+    for (_, _, step, rank, _), got in zip(case.arguments, map(checks.listed, answer.results)):
         if not isinstance(got, list) or not all(isinstance(number, int) for number in got):
             return Finding(f"step {step}, rank {rank}: it returned {got!r}.", "Return a list of sample numbers.")
     return None
@@ -113,7 +113,7 @@ def whole_epoch(case, answer):
     order, size, _, _, ranks = case.arguments[0]
     for step in range(len(case.arguments) // ranks):
         batch = order[step * size : (step + 1) * size]
-        parts = answer.results[step * ranks : (step + 1) * ranks]
+        parts = [checks.listed(part) for part in answer.results[step * ranks : (step + 1) * ranks]]
         hint = mistake(order, size, step, batch, parts)
         if hint is not None:
             held = f"batch {batch}: the ranks have {', '.join(map(str, parts))}"
@@ -127,6 +127,10 @@ def mistake(order, size, step, batch, parts):
     strangers = [sample for sample in seen if sample not in batch]
     dropped = [sample for sample in batch if sample not in seen]
     twice = [sample for sample, times in seen.items() if times > 1]
+    if not seen and 0 < len(batch) < size:
+        return (
+            "The last batch is smaller than the others, and nobody has it: those samples would be lost in this epoch."
+        )
     if not seen:
         return f"Nobody has any sample. Where in the order does the batch of step {step} begin, and where does it end?"
     if strangers and sorted(seen) == list(range(step * size, step * size + len(batch))):
@@ -184,7 +188,7 @@ my_share = Exercise(
     cases=epochs(
         *[(6, 3, 3), (10, 5, 2), (13, 5, 3), (9, 4, 4), (10, 5, 4), (3, 2, 5), (5, 8, 2), (4, 2, 1), (1100, 600, 2)]
     ),
-    checks=[lists, whole_epoch],
+    checks=[contract.kept, lists, whole_epoch],
     endings={"IndexError": "A list's elements are numbered from 0, and a slice may end after its last element."},
     hints=[
         "Take 13 samples in batches of 5 on 3 ranks. Write down the three batches, and for each how many samples "

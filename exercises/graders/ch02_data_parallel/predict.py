@@ -170,7 +170,7 @@ def bytes_sent(each):
     return lambda n, P, bandwidth: in_a_ring(P) * each * n
 
 
-PRICE = (bytes_stored(16), bytes_sent(2), lambda n, P, bandwidth: bytes_sent(2)(n, P, bandwidth) / bandwidth)
+PRICE = (bytes_stored(18), bytes_sent(2), lambda n, P, bandwidth: bytes_sent(2)(n, P, bandwidth) / bandwidth)
 
 
 def some_replicas(ranks):
@@ -185,6 +185,7 @@ replica_price = Exercise(
         some_replicas(5),
         some_replicas(64),
         (7_000_000_000, 1, 25e9),
+        (1000, 7, 1e3),
         names="parameters ranks bandwidth",
     ),
     checks=[
@@ -211,22 +212,27 @@ replica_price = Exercise(
                         lambda n, P, bandwidth, each=each: each * n,
                         "That is one replica. How many are there? Nothing of it is shared between ranks.",
                     )
-                    for each in (1, 2, 16)
+                    for each in (1, 2, 18)
                 ],
                 *[
                     (
                         bytes_stored(each),
-                        "Something is missing, or counted short. Two numbers of 16 bits and three of 32 bits for "
-                        "each parameter: how many bytes?",
+                        "Something is missing, or counted short. One number of 16 bits and four of 32 bits for each "
+                        "parameter: how many bytes?",
                     )
-                    for each in (8, 10, 12, 14)
+                    for each in (6, 8, 10, 12, 14)
                 ],
                 (
-                    bytes_stored(20),
-                    "20 bytes a parameter: is the gradient kept in 32 bits, or a number of 32 bits too many?",
+                    bytes_stored(16),
+                    "16 bytes a parameter are right where gradients are kept in 16 bits. In which format are they "
+                    "here?",
                 ),
-                (bytes_stored(128), "Bytes, please, not bits."),
-                *[(bytes_stored(16 / unit), "Bytes, please, not GB or TB.") for unit in (1e9, 2**30, 1e12, 2**40)],
+                *[
+                    (bytes_stored(each), "Too much. Which number has 16 bits and is counted with 32, or twice?")
+                    for each in (20, 22)
+                ],
+                (bytes_stored(144), "Bytes, please, not bits."),
+                *[(bytes_stored(18 / unit), "Bytes, please, not GB or TB.") for unit in (1e9, 2**30, 1e12, 2**40)],
                 (
                     bytes_sent(2),
                     "That is what a rank sends. The order is (stored, sent, seconds).",
@@ -251,18 +257,22 @@ replica_price = Exercise(
                 ),
                 (
                     bytes_sent(4),
-                    "That is the right part of gradients with 32 bits. These have 16.",
+                    "That is the right part of gradients with 32 bits. They are kept so, and rounded to 16 before "
+                    "they are sent.",
                 ),
                 (
                     bytes_sent(1),
                     "Half of what is right. Either a gradient has one byte in your formula, or the ring has one "
                     "half: a reduce-scatter, and the allgather is still to come.",
                 ),
-                (
-                    bytes_sent(16),
-                    "Eight times what is right. Is that in bits? Or all that is stored? Only gradients travel: "
-                    "weights and optimizer state follow from them, and each rank computes its own.",
-                ),
+                *[
+                    (
+                        bytes_sent(each),
+                        "Is that in bits? Or all that is stored? Only gradients travel: weights and optimizer state "
+                        "follow from them, and each rank computes its own.",
+                    )
+                    for each in (16, 18)
+                ],
                 (
                     lambda n, P, bandwidth: in_a_ring(P) * P * 2 * n,
                     "That is what all ranks send together. Asked for is one.",
@@ -303,8 +313,8 @@ replica_price = Exercise(
     hints=[
         "Three short formulas. Begin with one parameter: how many bytes does one rank keep for it, and how many of "
         "these travel?",
-        "Two 16-bit numbers and three 32-bit numbers for each parameter, on each of the ranks. Of these only the "
-        "gradient is all-reduced: a reduce-scatter and an allgather, each sending all blocks but one.",
+        "One 16-bit number and four 32-bit numbers for each parameter, on each of the ranks. Of these only the "
+        "gradient is all-reduced, in 16 bits: a reduce-scatter and an allgather, each sending all blocks but one.",
         "sent is 2 (P - 1) / P times the bytes of the gradients; seconds is sent over bandwidth. Compare with what one "
         "reads: by which factor is each of the two numbers wrong?",
     ],

@@ -101,8 +101,10 @@ def mistakes_together():
     return [made[number] for _, number in sorted(few)]
 
 
-def alike(got, want):
-    return all(np.allclose(g, w, rtol=1e-9, atol=1e-12) for mine, other in zip(got, want) for g, w in zip(mine, other))
+def alike(got, want, close=1e-9):
+    return all(
+        np.allclose(g, w, rtol=close, atol=close / 1e3) for mine, other in zip(got, want) for g, w in zip(mine, other)
+    )
 
 
 def no_more_broadcasts(case, answer):
@@ -127,6 +129,8 @@ def as_one_process(case, answer):
     for made in mistakes_together():
         if alike(got, trained(case, **made)):
             return Finding(how_different(got, want), next(WRONG[each] for each in made.items() if each in WRONG))
+    if alike(got, want, checks.FEW_DIGITS):
+        return Finding(how_different(got, want), checks.DIGITS)
     return Finding(
         how_different(got, want),
         "Print centre, gradient and length on each rank in the first step. Which of them must be the same on all "
@@ -162,10 +166,10 @@ replicas_that_agree = Distributed(
         no_more_broadcasts,
         as_one_process,
         no_more_than(
-            lambda case: (2 * case.arguments[0][0].size + 2) * (len(case.arguments[0][2]) + 1),
+            lambda case: 2 * case.arguments[0][0].size * (len(case.arguments[0][2]) + 1),
             "two sums of d numbers a step, and what is given at the start,",
-            "Are samples sent, or weights, or the same thing many times? A mean over all samples is made of the ranks' "
-            "means: d numbers.",
+            "Are samples sent, or weights, or the same thing many times, or what nobody needs? A mean over all samples "
+            "is made of the ranks' means: d numbers.",
         ),
     ],
     endings={

@@ -226,6 +226,7 @@ OTHER_SHARES = [  # what somebody may make of (speeds, batch), and the hint
 def whole_shares(case, results):
     """Whole numbers, which add up to the batch."""
     ((speeds, batch),), (got,) = case.arguments, results
+    got = checks.listed(got)
     if not isinstance(got, list) or len(got) != len(speeds):
         return Finding(f"it returned {got!r:.100}.", "Return a list with a number of samples for each rank.")
     if not all(type(share) is int and share >= 0 for share in got):
@@ -269,6 +270,7 @@ earliest_end = Returns(
     "counts is when that sample is done.",
     seen=who_is_last,
     form=whole_shares,
+    read=checks.listed,
     accepts=as_quick,
 )
 

@@ -12,7 +12,11 @@ from ..ch02_data_parallel.common import no_more_than
 CLOSE = 1e-9  # relative to the largest number: float64 in any order of adding
 CLOSE32 = 1e-5  # the same for float32
 
-SEVEN_DIGITS = "float64 carries 16 digits. Somewhere the numbers went through float32, or were rounded."
+HALF = 3e-3  # relative: what float16 has right
+DIGITS32 = (
+    "The first digits are right, and no others. Did numbers go through a type of fewer digits (float16), were they "
+    "rounded, or was something small added to them?"
+)
 NUMBERED_AGAIN = (
     "The steps are numbered from 0 again in every period, so each rank sees the same samples again and again. gradient "
     "wants the number of the step in the whole run."
@@ -55,9 +59,10 @@ def result(
             if not alike(is_there, right, close):
                 seen = f"{what}rank {rank}: {first_wrong(case, [is_there], [right])}"
                 if alike(is_there, right, CLOSE32):
-                    return Finding(f"{seen} (It is right to about 7 digits.)", SEVEN_DIGITS)
+                    return Finding(f"{seen} (Its first digits are right.)", checks.DIGITS)
                 hints = (hint for slip, hint in slips if alike(is_there, slip(case, rank), close))
                 last = otherwise(case, answer, rank) if callable(otherwise) else otherwise
+                last = DIGITS32 if alike(is_there, right, HALF) else last
                 return Finding(seen, next(hints, last))
         return None
 

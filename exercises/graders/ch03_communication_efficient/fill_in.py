@@ -7,7 +7,7 @@ import numpy as np
 from exercises.grading import Case, Exercise, Finding, checks
 from exercises.grading.returns import Returns
 
-from .common import alike, first_wrong
+from .common import CLOSE, CLOSE32, alike, first_wrong
 
 
 def numbers(rng):
@@ -25,6 +25,7 @@ def numbers(rng):
         u = np.zeros(n) if "u = 0" in what else rng.uniform(0, 1, n)
         if what == "positive numbers":
             u[0] = 0.5  # is below neither 0.25 nor 0.5: all is not rounded up
+            x[1], u[1] = 0.75, 0.75 - 2.0**-40  # is below it, if only just
         yield Case(what, ((x, u),))
 
 
@@ -160,20 +161,23 @@ def steps(*rows):
 
     def cases(rng):
         for d, k, number in rows:
-            gradients = [rng.standard_normal(d) for _ in range(number)]
+            size = 1e-6 if d > 1000 else 1.0  # a number is not small by itself, but beside others
+            gradients = [size * rng.standard_normal(d) for _ in range(number)]
             yield Case(f"d = {d}, k = {k}, {checks.count(number, 'step')}", ((gradients, k),))
 
     return cases
 
 
-def fed_back(gradients, k, p=lambda g, e: g + e, e=lambda g, e, p, c: p - c, key=np.abs, by_g=False):
+def fed_back(
+    gradients, k, p=lambda g, e: g + e, e=lambda g, e, p, c: p - c, key=np.abs, by_g=False, sent_as=lambda p: p
+):
     """(sent, e) of error feedback, or of what somebody does in its place."""
     sent, error = [], np.zeros_like(gradients[0])
     for g in gradients:
         to_send = p(g, error)
         largest = np.argsort(key(g if by_g else to_send))[-k:]
         c = np.zeros_like(to_send)
-        c[largest] = to_send[largest]
+        c[largest] = sent_as(to_send[largest])
         sent.append(c)
         error = e(g, error, to_send, c)
     return sent, error
@@ -209,6 +213,7 @@ OTHER_FEEDBACK = [
         {"by_g": True},
         "What is sent is chosen by g alone: what is owed can wait for ever. Which numbers decide who is sent?",
     ),
+    ({"sent_as": np.abs}, "The magnitudes are sent. They decide which numbers are sent; these keep their signs."),
     (
         {"key": lambda p: p},
         "The largest were taken, and not those of largest magnitude: -5 is more worth sending than 1.",
@@ -245,8 +250,8 @@ def together(got):
     return [*got[0], got[1]]
 
 
-def all_alike(some, others):
-    return all(map(alike, some, others))
+def all_alike(some, others, close=CLOSE):
+    return all(alike(one, other, close) for one, other in zip(some, others))
 
 
 def first_unlike(case, got, want):
@@ -275,6 +280,7 @@ error_feedback = Exercise(
             form=arrays_of_steps,
             read=together,
             same=all_alike,
+            nearly=functools.partial(all_alike, close=CLOSE32),
         ),
     ],
     hints=[

@@ -1,5 +1,6 @@
 """Level 4 of chapter 3, repair: a momentum that walks uphill, and a compensation that is none."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -8,7 +9,7 @@ from exercises.grading import Case, Distributed, Exercise, checks
 from exercises.grading.returns import Returns
 
 from ..ch02_data_parallel.common import called
-from .common import NUMBERED_AGAIN, Gradient, alike, allreduces, first_wrong, result
+from .common import CLOSE32, NUMBERED_AGAIN, Gradient, alike, allreduces, first_wrong, result
 
 
 def phases_of(*rows):
@@ -278,6 +279,7 @@ delay_compensated = Exercise(
             otherwise="Write down Taylor's series for one element: g(w_now) is about g(w_read) + slope times (w_now - "
             "w_read). What stands for the slope here, and which of the two is history[t]?",
             same=alike,
+            nearly=functools.partial(alike, close=CLOSE32),
             seen=first_wrong,
         ),
     ],

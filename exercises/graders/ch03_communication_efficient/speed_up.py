@@ -136,6 +136,7 @@ how_many_to_send = Exercise(
         (2**20, 4, ALPHA, BETA, 0.0, 6 * (ALPHA + 2**20 * BETA)),  # the whole gradient just fits
         (2**20, 4, ALPHA, BETA, 0.0, 6 * (ALPHA + 2**20 * BETA) * (1 - 1e-6)),  # and just does not
         (2**20, 4, ALPHA, BETA, 0.0, 3 * (ALPHA + 650 * BETA)),  # 100 of them just fit
+        (2**20 + 1, 8, ALPHA, BETA, 0.0, 14 * (ALPHA + 2**19 * BETA)),  # half a byte a message too much to fit
         *[(64, 4, ALPHA, BETA, (3 * ALPHA + (6 * 64 - 3 * wire) * BETA) / 64, 1e-7) for wire in (5.5, 4.5, 5)],
         names="d P alpha beta codec window",
     ),

@@ -11,7 +11,6 @@ from ..ch02_data_parallel.common import called, communicated, only_collectives
 from .common import (
     CLOSE32,
     NUMBERED_AGAIN,
-    SEVEN_DIGITS,
     Gradient,
     alike,
     allreduces,
@@ -25,12 +24,17 @@ from .common import (
 # Top-K ---------------------------------------------------------------------------------------------------------------
 
 
+BEYOND_16_BITS = 2**16  # numbers of which the last ones have an index that 16 bits do not hold
+
+
 def sparse_gradients(*rows):
     """Cases (P, d, k)."""
 
     def cases(rng):
         for P, d, k in rows:
             held = [(rng.standard_normal(d), rng.standard_normal(d)) for _ in range(P)]
+            for g, _ in held if d > BEYOND_16_BITS else ():
+                g[-k // 2 :] *= 100  # they are sent, whose indices are large
             label = f"{checks.count(P, 'rank')}, d = {d}, k = {k}"
             yield Case(label, tuple((g.astype(np.float32), e.astype(np.float32), k) for g, e in held), "Allgather")
 
@@ -55,6 +59,15 @@ def last_of_each_place(case, rank):
     total = np.zeros_like(case.arguments[0][0])
     for mine in sparse(case):
         total[mine != 0] = mine[mine != 0]
+    return total
+
+
+def in_16_bits(case, rank):
+    """The total of somebody whose indices have lost all but their last 16 bits on the way."""
+    total = np.zeros_like(case.arguments[0][0])
+    for mine in sparse(case):
+        where = np.flatnonzero(mine)
+        total[where % BEYOND_16_BITS] += mine[where]
     return total
 
 
@@ -111,7 +124,9 @@ def size_of(case):
 
 
 top_k_sum = Distributed(
-    cases=sparse_gradients((2, 14, 3), (3, 22, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5), (2, 1500, 20)),
+    cases=sparse_gradients(
+        (2, 14, 3), (3, 22, 6), (5, 9, 8), (1, 7, 2), (4, 30, 1), (2, 5, 5), (2, BEYOND_16_BITS + 50, 20)
+    ),
     checks=[
         several_arrays(["total", "error"], np.float32),
         only_collectives,
@@ -157,6 +172,10 @@ top_k_sum = Distributed(
                 (
                     lambda case, rank: np.abs(sparse(case)).sum(axis=0),
                     "The magnitudes were sent. They decide which numbers are sent; these keep their signs.",
+                ),
+                (
+                    in_16_bits,
+                    "16 bits hold numbers below 65,536: what has a larger index has come to another place.",
                 ),
                 (
                     lambda case, rank: sparse(case, lambda g, e: g - e).sum(axis=0),
@@ -644,7 +663,7 @@ def means_of_pairs(case, answer):
         right = f"x[{rank}]" if partner is None else f"0.5 x[{min(rank, partner)}] + 0.5 x[{max(rank, partner)}]"
         seen = f"rank {rank} returned {found}; right is {right} (x[k] is what rank k holds)."
         if alike(got, want, CLOSE32):
-            return Finding(seen, SEVEN_DIGITS)
+            return Finding(seen, checks.DIGITS)
         if partner is None:
             return Finding(seen, "This rank has no partner in this step, and keeps what it has.")
         if alone[rank] and alone[partner]:
@@ -795,7 +814,7 @@ def all_gradients(case, answer):
         if alike(got[:1], right[:1]) and alike(got[1:], right[1:]):
             continue
         if alike(got[1:], right[1:], CLOSE32):
-            return Finding(f"the weights on rank {rank} are right to about 7 digits.", SEVEN_DIGITS)
+            return Finding(f"the weights on rank {rank} are right in their first digits.", checks.DIGITS)
         found = sums.recipe(got, [[each] for each in parts])
         if found is None:
             return Finding(

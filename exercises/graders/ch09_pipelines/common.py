@@ -61,7 +61,7 @@ def no_order(got: object, who: str, wanted: Sequence[str]) -> Finding | None:
     strange = next((word for word in order if word not in wanted), None)
     if strange is not None:
         micro = re.fullmatch(r"\d*[FBIW](\d+)", strange)
-        too_far = micro and all(re.search(r"\d+$", word)[0] != micro[1] for word in wanted)
+        too_far = micro and all(int(re.search(r"\d+$", word)[0]) != int(micro[1]) for word in wanted)
         hint = (
             "Micro-batches are numbered from 0 to m - 1. Does a loop go too far?"
             if too_far

@@ -2,7 +2,7 @@
 
 import math
 
-from exercises.grading import Case, Exercise, Finding
+from exercises.grading import Case, Exercise, Finding, checks
 from exercises.grading.returns import Returns
 from reference.pipeline.schedule import Action, needs
 from reference.pipeline.schedules.plain import alternating, gpipe, naive, one_f_one_b
@@ -12,19 +12,23 @@ from .common import action, consequence, no_order, schedule, shown, words, writt
 
 
 def stages(*sizes):
-    """Cases (p, m): every stage of a pipeline is one call."""
+    """Cases (p, m, fits): every stage of a pipeline is one call."""
 
     def cases(rng):
-        some = int(rng.integers(3, 9)), int(rng.integers(9, 14))
-        for p, m in (*sizes, some):
-            yield Case(f"{p} stages, {m} micro-batches", tuple((p, m, stage) for stage in range(p)))
+        some = int(rng.integers(4, 9)), int(rng.integers(9, 14)), int(rng.integers(2, 4))
+        for p, m, fits in (*sizes, some):
+            label = f"{p} stages, {m} micro-batches, of which {fits} fit"
+            yield Case(label, tuple((p, m, stage, fits) for stage in range(p)))
 
     return cases
 
 
-def turns(p, m, stage, warmup=None, backward_first=False):
-    """The order of a stage in 1F1B, or what somebody has with another warm-up."""
-    ahead = min(p - 1 - stage, m) if warmup is None else min(max(warmup(p, m, stage), 0), m)
+def turns(p, m, stage, fits, warmup=lambda p, m, stage: p - 1 - stage, backward_first=False, room=1):
+    """The order of a stage in 1F1B, or what somebody has with another warm-up.
+
+    room: how many micro-batches must have room besides those of the warm-up
+    """
+    ahead = min(max(warmup(p, m, stage), 0), m, fits - room)
     order = written(list(alternating(stage, m, ahead)))
     if backward_first:
         for k in range(ahead, len(order) - ahead, 2):
@@ -32,18 +36,27 @@ def turns(p, m, stage, warmup=None, backward_first=False):
     return order
 
 
-def last_first(p, m, stage):
+def ahead_of(p, m, stage, fits):
+    """Forward passes before the turns."""
+    return min(p - 1 - stage, m, fits - 1)
+
+
+def last_first(*stage):
     """1F1B whose last backward passes come in reverse order."""
-    order = turns(p, m, stage)
-    ahead = min(p - 1 - stage, m)
+    order, ahead = turns(*stage), ahead_of(*stage)
     return order[: len(order) - ahead] + order[len(order) - ahead :][::-1]
 
 
-def newest_first(p, m, stage):
+def newest_first(p, m, stage, fits):
     """A stage that goes backward with the micro-batch that has just come forward, and does the oldest in the end."""
-    ahead = min(p - 1 - stage, m)
+    ahead = ahead_of(p, m, stage, fits)
     turns = [f"{kind}{i}" for i in range(ahead, m) for kind in "FB"]
     return [f"F{i}" for i in range(ahead)] + turns + [f"B{i}" for i in range(ahead)]
+
+
+def warming(warmup, **other):
+    """What somebody returns who has another warm-up."""
+    return lambda *stage: turns(*stage, warmup, **other)
 
 
 OTHER_ORDERS = [
@@ -53,49 +66,58 @@ OTHER_ORDERS = [
         "go on to the last stage. Of which micro-batch is the first gradient that comes back?",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: 2 * (p - 1 - stage)),
+        warming(lambda p, m, stage: 2 * (p - 1 - stage)),
         "Twice as many forward passes before the turns as in 1F1B: that hides messages that take long, and keeps "
         "nearly twice as much. One for each stage behind will do.",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: p - stage),
+        warming(lambda p, m, stage: p - stage),
         "One forward pass too many before the first backward pass: taking turns begins with a forward pass as well. It "
         "is no quicker, and keeps one micro-batch more. What does the last stage begin with?",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: p - 2 - stage),
+        warming(lambda p, m, stage: p - 2 - stage),
         "One forward pass too few before the turns. The last stage needs none; each stage before it one more than the "
         "stage behind. Count from the end, and from 0.",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: stage),
+        warming(lambda p, m, stage: stage),
         "The wrong way round: which stage waits longest for its first gradient, the first or the last?",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: p - 1),
+        warming(lambda p, m, stage: p - 1),
         "Your stages all go forward as often as the first one does. The last stage needs not go forward at all before "
         "it takes turns: its gradient is there at once.",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: p),
+        warming(lambda p, m, stage: p),
         "Your stages all go forward p times first. The last stage needs not: its gradient is there at once.",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: m),
+        warming(lambda p, m, stage: m),
         "All your forward passes come first, as in GPipe: that keeps all m micro-batches.",
     ),
     (
-        lambda p, m, stage: written(gpipe(p, m).orders[stage]),
+        lambda p, m, stage, fits: written(gpipe(p, m).orders[stage]),
         "That is GPipe: it keeps all m micro-batches. 1F1B goes backward as soon as it can.",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, lambda p, m, stage: 0),
+        warming(lambda p, m, stage: 0),
         "Your stages all take turns from the beginning. But only the last one has a gradient directly after its first "
         "forward pass; the others wait for it, and so does everybody. What can a stage do meanwhile?",
     ),
     (
-        lambda p, m, stage: turns(p, m, stage, backward_first=True),
+        lambda *stage: turns(*stage, backward_first=True),
         "In its turns your stage goes backward first: the last stage cannot go backward before it has gone forward.",
+    ),
+    (
+        warming(lambda p, m, stage: p - 1 - stage, room=0),
+        "So many fit, and taking turns begins with a forward pass of its own: one more is kept then than in the "
+        "warm-up.",
+    ),
+    (
+        warming(lambda p, m, stage: p - 1 - stage, room=-math.inf),
+        "Here not so many micro-batches fit. What is the most that a stage can begin with?",
     ),
     (
         last_first,
@@ -113,7 +135,7 @@ BELOW_ZERO = (
 
 def orders_of_stages(case, results):
     """Every stage has an order with every pass in it, once."""
-    p, m, _ = case.arguments[0]
+    p, m, *_ = case.arguments[0]
     for stage, got in enumerate(results):
         finding = no_order(got, f"stage {stage}", [f"{kind}{i}" for kind in "FB" for i in range(m)])
         if finding is not None:
@@ -133,7 +155,7 @@ def what_a_stage_does(case, orders, right):
 
 
 stage_order = Exercise(
-    cases=stages((3, 6), (4, 8), (2, 5), (4, 4), (5, 3), (4, 1), (1, 3)),
+    cases=stages((3, 6, 9), (4, 8, 9), (2, 5, 3), (4, 4, 4), (5, 3, 9), (4, 1, 1), (1, 3, 1), (4, 7, 2)),
     checks=[
         Returns(
             turns,
@@ -152,7 +174,7 @@ stage_order = Exercise(
         "The last stage does no forward pass before its turns, the one before it one, the first one p - 1; and never "
         "more than there are micro-batches.",
         "Whatever is not in the warm-up goes forward in turns: m - warmup passes. As many backward passes are done "
-        "then; the rest follows.",
+        "then; the rest follows. The first of the turns is a forward pass: there must be room for it, too.",
     ],
 )
 
@@ -227,7 +249,8 @@ def alternatives(kind, free, needed, took, send):
     else:
         yield (
             (free + send, free + send + took),
-            "Nothing comes from another rank here: nothing to wait for but the action before.",
+            "Nothing comes from another rank here: nothing to wait for but the action before. That is over when its "
+            "seconds are: the rank goes on while its message travels.",
         )
     yield ((start, start + took + send), "`send` is not part of the action: its rank goes on meanwhile.")
 
@@ -251,11 +274,13 @@ def right_times(case, answer):
     needed = other and times.ends[other.stage][made.orders[other.stage].index(other)]
     tried = alternatives(orders[r][k][0], times.ends[r][k - 1] if k else 0.0, needed, end - start, send)
     hints = (hint for slip, hint in tried if _same(have, slip))
+    otherwise = HOW_LONG if _same(have[:1], (start,)) else WHAT_HAD_HAPPENED
+    otherwise = checks.DIGITS if _same(have, (start, end), 1e-2) else otherwise
     seen = (
         f"{orders[r][k]} on rank {r} is from {have[0]:g} to {have[1]:g} s; right is {start:g} to {end:g} s. It is the "
         "first that is wrong."
     )
-    return Finding(seen, next(hints, HOW_LONG if _same(have[:1], (start,)) else WHAT_HAD_HAPPENED))
+    return Finding(seen, next(hints, otherwise))
 
 
 def _no_times(got, orders):
@@ -279,8 +304,8 @@ def _pair(each):
     )
 
 
-def _same(one, other):
-    return all(math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) for a, b in zip(one, other))
+def _same(one, other, close=1e-9):
+    return all(math.isclose(a, b, rel_tol=close, abs_tol=close) for a, b in zip(one, other))
 
 
 WAITS_FOR_NOBODY = (

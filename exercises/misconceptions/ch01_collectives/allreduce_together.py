@@ -53,18 +53,12 @@ WRONG = [
     edit(
         "sizes_for_places",
         "Where does it begin, where does it end",
-        PLACES,
-        "[array.size for array in arrays]",
-        ".reshape(array.shape)",
-        "",
+        *(PLACES, "[array.size for array in arrays]", ".reshape(array.shape)", ""),
     ),
     edit(
         "sums_a_copy",
         "the sum went somewhere else",
-        EMPTY,
-        "total = flat.copy()",
-        "(flat, total)",
-        "(flat, total.copy())",
+        *(EMPTY, "total = flat.copy()", "(flat, total)", "(flat, total.copy())"),
     ),
     whole(
         "dummy_allreduce",

@@ -35,12 +35,8 @@ WRONG = [
     edit(
         "padded",
         "What else is in it?",
-        "x, dest",
-        "np.append(x, x), dest",
-        RECEIVE,
-        f"both = np.append(x, x)\n{RECEIVE}\nx[:] = both[: x.size]",
-        "Recv(x",
-        "Recv(both",
+        *("x, dest", "np.append(x, x), dest", RECEIVE, f"both = np.append(x, x)\n{RECEIVE}\nx[:] = both[: x.size]"),
+        *("Recv(x", "Recv(both"),
     ),
     edit(
         "root_sends_to_all",
@@ -106,5 +102,11 @@ WRONG = [
             for request in sending:
                 request.Wait()
         """,
+    ),
+    edit(
+        "in_halves",
+        "in more messages than are needed",
+        *(RECEIVE, f"for half in np.split(x, [x.size // 2]):\n    comm.Recv(half, source={PARENT})"),
+        *(f"comm.Send(x, dest={CHILD})", f"for half in np.split(x, [x.size // 2]):\n    comm.Send(half, dest={CHILD})"),
     ),
 ]

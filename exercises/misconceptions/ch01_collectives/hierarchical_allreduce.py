@@ -41,10 +41,7 @@ WRONG = [
     edit(
         "everything_across",
         "as if every rank sent all of x across",
-        SCATTERED,
-        "ring_allreduce(machine, x)",
-        GATHERED,
-        "part",
+        *(SCATTERED, "ring_allreduce(machine, x)", GATHERED, "part"),
     ),
     edit(
         "first_of_the_parts_adds",

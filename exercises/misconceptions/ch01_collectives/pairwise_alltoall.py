@@ -23,10 +23,7 @@ WRONG = [
     edit(
         "forgot_the_own_row",
         "That is the place of what the rank has itself",
-        "empty",
-        "zeros",
-        "result[rank] = x[rank]",
-        "",
+        *("empty", "zeros", "result[rank] = x[rank]", ""),
     ),
     edit(
         "in_pieces",

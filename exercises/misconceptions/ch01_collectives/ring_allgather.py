@@ -18,20 +18,12 @@ WRONG = [
     edit(
         "counts_up",
         "What is received into blocks[q] must be the block of rank q",
-        "empty",
-        "zeros",
-        LEAVING,
-        "[(rank + step) % P]",
-        ARRIVING,
-        "[(rank + step + 1) % P]",
+        *("empty", "zeros", LEAVING, "[(rank + step) % P]", ARRIVING, "[(rank + step + 1) % P]"),
     ),
     edit(
         "dest_and_source_exchanged",
         "Your ring turns the other way round",
-        "dest=(rank + 1)",
-        "dest=(rank - 1)",
-        "source=(rank - 1)",
-        "source=(rank + 1)",
+        *("dest=(rank + 1)", "dest=(rank - 1)", "source=(rank - 1)", "source=(rank + 1)"),
         of="counts_up",
     ),
     edit(
@@ -40,10 +32,7 @@ WRONG = [
     edit(
         "forgot_the_ring_closes",
         "Which neighbours does the last rank have",
-        "(rank + 1) % P",
-        "rank + 1",
-        "(rank - 1) % P",
-        "rank - 1",
+        *("(rank + 1) % P", "rank + 1", "(rank - 1) % P", "rank - 1"),
     ),
     edit(
         "in_pieces",
@@ -61,33 +50,19 @@ WRONG = [
     edit(
         "leaving_and_arriving_exchanged",
         "Your own block was overwritten",
-        "empty",
-        "zeros",
-        "(leaving",
-        "(arriving",
-        "=arriving",
-        "=leaving",
+        *("empty", "zeros", "(leaving", "(arriving", "=arriving", "=leaving"),
     ),
     edit(
         "next_to_its_place",
         "each is put into a place next to its own",
-        "empty",
-        "zeros",
-        "leaving = blocks[rank - step]",
-        "leaving = arriving.copy() if step else block",
-        ARRIVING,
-        "[(rank - step - 2) % P]",
+        *("empty", "zeros", "leaving = blocks[rank - step]", "leaving = arriving.copy() if step else block"),
+        *(ARRIVING, "[(rank - step - 2) % P]"),
     ),
     edit("one_step_too_many", "Which of your steps is not needed", "P - 1)", "P)"),
     edit(
         "own_block_every_time",
         "Does every rank send its own block every time?",
-        "empty",
-        "zeros",
-        LEAVING,
-        "[rank]",
-        ARRIVING,
-        "[rank - 1]",
+        *("empty", "zeros", LEAVING, "[rank]", ARRIVING, "[rank - 1]"),
     ),
     edit("partners_do_not_fit", "so no order can be wrong", "source=(rank - 1)", "source=(rank + 1)"),
     edit(
@@ -116,10 +91,8 @@ WRONG = [
     edit(
         "straight_to_everybody",
         "Every rank sends straight to every other",
-        "(leaving, dest=(rank + 1)",
-        "(block, dest=(rank + step + 1)",
-        "source=(rank - 1)",
-        "source=(rank - step - 1)",
+        *("(leaving, dest=(rank + 1)", "(block, dest=(rank + step + 1)"),
+        *("source=(rank - 1)", "source=(rank - step - 1)"),
     ),
     whole(
         "gather_to_rank_0",
@@ -162,5 +135,12 @@ WRONG = [
                 blocks.append(arriving)
             return np.concatenate(blocks)
         """,
+    ),
+    edit(
+        "through_its_block",
+        "who writes into one writes into block",
+        *("leaving = blocks[rank - step]", "leaving = block.copy()"),
+        *("arriving = blocks[rank - step - 1]", "arriving = block"),
+        *(EXCHANGE, f"{EXCHANGE}\nblocks[rank - step - 1][:] = block"),
     ),
 ]

@@ -12,10 +12,7 @@ WRONG = [
     edit(
         "nearest_again_and_again",
         "Who is still free?",
-        "min(left",
-        "min(set(range(len(seconds))) - {order[-1]}",
-        "left.remove(order[-1])",
-        "left.pop()",
+        *("min(left", "min(set(range(len(seconds))) - {order[-1]}", "left.remove(order[-1])", "left.pop()"),
     ),
     edit("places", "Your list says at which place each rank stands", RESULT, "return np.argsort(order).tolist()"),
     edit("sorted_from_rank_0", "They are sorted by their way from", "seconds[order[-1], rank]", "seconds[0, rank]"),
@@ -42,5 +39,11 @@ WRONG = [
                 order += [rank for rank in np.flatnonzero(row <= near) if rank not in order]
             return order
         """,
+    ),
+    edit(
+        "whole_milliseconds",
+        "Every time costs a long hop",
+        "seconds[order[-1], rank]",
+        "int(1000 * seconds[order[-1], rank])",
     ),
 ]

@@ -31,7 +31,7 @@ WRONG = [
     edit("block_off_by_one", "and the place is wrong", *EARLIER, "[rank]", "[(rank + 1) % P]"),
     edit("drops_the_remainder", "over. Whose are they?", SPLIT, "np.split(x[: x.size // P * P].copy(), P)"),
     edit("expects_sendrecv_to_return", "returns nothing", EXCHANGE, f"arriving = {EXCHANGE}", "recvbuf=arriving, ", ""),
-    edit("float32_messages", "went through float32", "(leaving,", "(leaving.astype('f'),", "(growing", "(growing, 'f'"),
+    edit("float32_messages", "were they rounded", "(leaving,", "(leaving.astype('f'),", "(growing", "(growing, 'f'"),
     edit("float32_result", "made with another element type", "copy(", "astype(np.float32"),
     edit("forgot_modulo_in_blocks", "An index went past the end", FIRST, "rank + 1 + step", SECOND, "rank + 2 + step"),
     edit("forgot_the_ring_closes", "Which neighbours does the last rank have", "(rank + 1) % P,", "rank + 1,"),
@@ -59,10 +59,8 @@ WRONG = [
     edit(
         "padded_blocks",
         "You sent blocks of one size",
-        SPLIT,
-        "[np.append(part, np.zeros(-(-x.size // P) - part.size)) for part in np.array_split(x, P)]",
-        "blocks[rank]",
-        "blocks[rank][: x.size // P + (rank < x.size % P)]",
+        *(SPLIT, "[np.append(part, np.zeros(-(-x.size // P) - part.size)) for part in np.array_split(x, P)]"),
+        *("blocks[rank]", "blocks[rank][: x.size // P + (rank < x.size % P)]"),
     ),
     edit(
         "remainder_to_the_last", "the cuts between", SPLIT, "np.split(x.copy(), [x.size // P * b for b in range(1, P)])"
@@ -70,10 +68,8 @@ WRONG = [
     edit(
         "reuses_the_buffer_too_early",
         "Until the request has been waited for",
-        EXCHANGE,
-        f"sending = comm.Isend(leaving, dest=right)\n{RECEIVE}",
-        "growing += arriving",
-        "leaving[:] = 0\ngrowing += arriving\nsending.Wait()",
+        *(EXCHANGE, f"sending = comm.Isend(leaving, dest=right)\n{RECEIVE}"),
+        *("growing += arriving", "leaving[:] = 0\ngrowing += arriving\nsending.Wait()"),
     ),
     edit(
         "straight_to_the_owner",
@@ -181,4 +177,5 @@ WRONG = [
             return np.array_split(seen.sum(axis=0), comm.size)[comm.rank]
         """,
     ),
+    edit("rounded", "were they rounded", "return blocks[rank]", "return blocks[rank].round(12)"),
 ]

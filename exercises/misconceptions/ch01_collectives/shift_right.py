@@ -79,12 +79,7 @@ WRONG = [
     edit(
         "only_the_beginning",
         "Some elements are right",
-        "np.empty_like",
-        "np.zeros_like",
-        "(block,",
-        "(block[:1000],",
-        "=arriving",
-        "=arriving[:1000]",
+        *("np.empty_like", "np.zeros_like", "(block,", "(block[:1000],", "=arriving", "=arriving[:1000]"),
     ),
     edit(
         "padded",
@@ -114,4 +109,10 @@ WRONG = [
         """,
     ),
     edit("to_the_left", "The blocks went to the left", "=right", "=left", "source=left", "source=right"),
+    edit(
+        "acknowledges",
+        "Who needs a rank's block? Only its right neighbour",
+        EXCHANGE,
+        f"{EXCHANGE}\ncomm.Sendrecv(np.zeros(0), dest=left, recvbuf=np.zeros(0), source=right)",
+    ),
 ]

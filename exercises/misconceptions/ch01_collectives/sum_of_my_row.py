@@ -12,7 +12,7 @@ WRONG = [
     edit("colour_and_key_exchanged", "a colour of its own", "rank // width, comm.rank)", "rank, comm.rank // width)"),
     edit("columns", "Which colour do the ranks of one row share", "rank // width", "rank % width"),
     edit("everybody_takes_part", "on which one is yours made", "row.Allreduce", "comm.Allreduce"),
-    edit("float32", "Somewhere the numbers went through float32", "(x, ", "(x.astype(np.float32).astype(float), "),
+    edit("float32", "only the first ones are right", "(x, ", "(x.astype(np.float32).astype(float), "),
     edit(
         "gathered_at_the_first",
         "Did the result of the row come to all ranks",

@@ -18,27 +18,18 @@ WRONG = [
     edit(
         "smallest_first",
         "Yours has the narrowest link of all",
-        BEGIN,
-        "np.inf",
-        WIDTH,
-        "min(negative, bandwidth[here, there])",
+        *(BEGIN, "np.inf", WIDTH, "min(negative, bandwidth[here, there])"),
     ),
     edit("straight", "A bandwidth of 0 is no link", RESULT, "return [a, b]"),
     edit(
         "sum_of_bandwidths",
         "Yours has the least sum of bandwidths",
-        BEGIN,
-        "0",
-        WIDTH,
-        "negative + bandwidth[here, there]",
+        *(BEGIN, "0", WIDTH, "negative + bandwidth[here, there]"),
     ),
     edit(
         "sum_of_times",
         "Yours has the least sum of 1 / bandwidth",
-        BEGIN,
-        "0",
-        WIDTH,
-        "negative + 1 / bandwidth[here, there]",
+        *(BEGIN, "0", WIDTH, "negative + 1 / bandwidth[here, there]"),
     ),
     edit(
         "takes_out_links",
@@ -49,12 +40,8 @@ WRONG = [
     edit(
         "widest_link_first",
         "keep the other ways open",
-        BEGIN,
-        "0, 0",
-        "negative, here, before =",
-        "depth, _, here, before =",
-        WIDTH,
-        "depth - 1, -bandwidth[here, there]",
+        *(BEGIN, "0, 0", "negative, here, before =", "depth, _, here, before ="),
+        *(WIDTH, "depth - 1, -bandwidth[here, there]"),
     ),
     edit("width_only", "It should return a list of nodes", RESULT, "return -negative"),
     edit("without_its_start", "Both ends belong to the path", RESULT, f"{RESULT}[1:]"),
@@ -82,12 +69,7 @@ WRONG = [
     edit(
         "goes_in_a_circle",
         "it went round in a circle",
-        "min(",
-        "max(",
-        "there not in done and new",
-        "new",
-        "= a:",
-        "= a and len(path) < 99:",
+        *("min(", "max(", "there not in done and new", "new", "= a:", "= a and len(path) < 99:"),
         of="begins_with_width_0",
     ),
     whole(
@@ -113,5 +95,14 @@ WRONG = [
         "path: min",
         "path: max",
         of="all_paths",
+    ),
+    edit(
+        "only_wider_links",
+        "Which ways to a node are put in?",
+        "heapq.heappush(heap, (max(negative, -bandwidth[here, there]), there, here))",
+        """
+        if bandwidth[here, there] > -negative or here == a:
+            heapq.heappush(heap, (-bandwidth[here, there], there, here))
+        """,
     ),
 ]

@@ -12,18 +12,12 @@ WRONG = [
     edit(
         "divides_by_k",
         "Each micro-batch counts the same",
-        "+= count * gradient",
-        "+= gradient / len(gradients)",
-        "/ both[-1]",
-        "/ comm.size",
+        *("+= count * gradient", "+= gradient / len(gradients)", "/ both[-1]", "/ comm.size"),
     ),
     edit(
         "mean_of_ranks",
         "On each rank it is right",
-        "+= count * gradient",
-        "+= count * gradient / sum(counts)",
-        "/ both[-1]",
-        "/ comm.size",
+        *("+= count * gradient", "+= count * gradient / sum(counts)", "/ both[-1]", "/ comm.size"),
     ),
     edit(
         "plain_mean_on_the_rank",
@@ -62,8 +56,7 @@ WRONG = [
     edit(
         "synchronises_every_time",
         "One for each micro-batch",
-        "comm.Allreduce(mpi.IN_PLACE, both)",
-        "",
+        *("comm.Allreduce(mpi.IN_PLACE, both)", ""),
         """
         both[:-1] += count * gradient
         both[-1] += count
@@ -77,8 +70,7 @@ WRONG = [
     edit(
         "synchronises_before_the_end",
         "Some micro-batches are missing, or count too much",
-        "zip(gradients, counts)",
-        "zip(gradients[:-1], counts)",
+        *("zip(gradients, counts)", "zip(gradients[:-1], counts)"),
         "comm.Allreduce(mpi.IN_PLACE, both)",
         """
         comm.Allreduce(mpi.IN_PLACE, both)
@@ -111,4 +103,6 @@ WRONG = [
         "zip(gradients, counts)",
         "zip(gradients[:8], counts)",
     ),
+    edit("keeps_the_count", "which elements belong there", "both[:-1] / both[-1]", "both / both[-1]"),
+    edit("short_counts", "only the first ones are right", "both[-1] += count", "both[-1] += np.float32(count)"),
 ]

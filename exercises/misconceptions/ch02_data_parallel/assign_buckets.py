@@ -8,10 +8,7 @@ WRONG = [
     edit(
         "empty_bucket_before_a_large_tensor",
         "A bucket is empty",
-        "buckets, room = [], None",
-        "buckets, room = [[]], first_limit",
-        "not buckets or ",
-        "",
+        *("buckets, room = [], None", "buckets, room = [[]], first_limit", "not buckets or ", ""),
     ),
     whole(
         "first_that_has_room",

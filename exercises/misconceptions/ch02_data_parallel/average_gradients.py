@@ -71,4 +71,6 @@ WRONG = [
             return both[:-1] / both[-1]
         """,
     ),
+    edit("keeps_the_count", "the count is no part of it", "both[:-1] / both[-1]", "both / both[-1]"),
+    edit("short_count", "was something small added", "both[-1] = count", "both[-1] = np.float32(count)"),
 ]

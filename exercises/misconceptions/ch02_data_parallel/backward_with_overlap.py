@@ -25,18 +25,13 @@ WRONG = [
     edit(
         "everything_every_time",
         "and no others",
-        "for member in bucket",
-        "for member in [*bucket, *ready]",
-        "ends[:-1]",
-        "ends",
+        *("for member in bucket", "for member in [*bucket, *ready]", "ends[:-1]", "ends"),
     ),
     edit(
         "one_for_each_tensor",
         "As many calls as there are tensors",
-        "bucket = buckets[where[tensor]]",
-        "bucket = [tensor]",
-        "zip(buckets, sums)",
-        "zip([[tensor] for tensor in ready], sums)",
+        *("bucket = buckets[where[tensor]]", "bucket = [tensor]"),
+        *("zip(buckets, sums)", "zip([[tensor] for tensor in ready], sums)"),
     ),
     edit(
         "one_for_everything",
@@ -80,10 +75,8 @@ WRONG = [
     edit(
         "a_number_beside",
         "and no others",
-        "[ready[member] for member in bucket]",
-        "[*[ready[member] for member in bucket], [1.0]]",
-        "ends[:-1]",
-        "ends",
+        *("[ready[member] for member in bucket]", "[*[ready[member] for member in bucket], [1.0]]"),
+        *("ends[:-1]", "ends"),
     ),
     edit(
         "lowest_number_is_last",

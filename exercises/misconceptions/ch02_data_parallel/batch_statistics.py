@@ -68,10 +68,8 @@ WRONG = [
     edit(
         "standard_deviation",
         "The variance is its square",
-        "return mean, (",
-        "return mean, np.sqrt((",
-        "** 2).sum(axis=0) / n.sum()",
-        "** 2).sum(axis=0) / n.sum())",
+        *("return mean, (", "return mean, np.sqrt(("),
+        *("** 2).sum(axis=0) / n.sum()", "** 2).sum(axis=0) / n.sum())"),
     ),
     edit(
         "float32",
@@ -102,5 +100,12 @@ WRONG = [
             mean, squares = np.split(both[1:] / both[0], 2)
             return mean + off, squares - mean**2
         """,
+    ),
+    edit("one_number", "One mean and one variance for each column", "(n * m).sum(axis=0)", "(n * m).sum()"),
+    edit(
+        "barrier_before",
+        "Numbers that are known at the same time",
+        "comm.Allgather(row, table)",
+        "comm.Barrier()\ncomm.Allgather(row, table)",
     ),
 ]

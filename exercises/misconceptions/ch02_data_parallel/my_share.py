@@ -19,10 +19,7 @@ WRONG = [
     edit(
         "remainder_to_the_last",
         "All wait for the rank that has most",
-        "(r <",
-        "(r == ranks - 1) * (",
-        "% ranks)",
-        "% ranks)",
+        *("(r <", "(r == ranks - 1) * (", "% ranks)", "% ranks)"),
     ),
     edit(
         "steps_of_one", "where in the order does that of step", "step * size : step * size + size", "step : step + size"
@@ -55,4 +52,11 @@ WRONG = [
         "return batch[first : first + sizes[rank]]",
         "return {*batch[first : first + sizes[rank]]}",
     ),
+    edit(
+        "whole_batches_only",
+        "The last batch is smaller than the others",
+        "step * size + size]",
+        "step * size + size if step < len(order) // size else 0]",
+    ),
+    edit("in_order", ".append() and .reverse() change the list", "batch = order", "order.sort(); batch = order"),
 ]

@@ -4,6 +4,12 @@ from exercises.grading.wrong import edit
 
 WRONG = [
     edit(
-        "seconds_only", "makes a tuple of them", "16 * parameters * ranks, sent, sent / bandwidth", "sent / bandwidth"
+        "seconds_only", "makes a tuple of them", "18 * parameters * ranks, sent, sent / bandwidth", "sent / bandwidth"
+    ),
+    edit(
+        "whole_blocks",
+        "which part of that does a rank of a ring send",
+        "2 * (ranks - 1) / ranks * 2 * parameters",
+        "2 * (ranks - 1) * (2 * parameters // ranks)",
     ),
 ]

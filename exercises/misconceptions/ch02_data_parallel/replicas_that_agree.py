@@ -47,8 +47,7 @@ WRONG = [
     edit(
         "length_of_its_own",
         "each shortens it by another factor",
-        LENGTH,
-        "",
+        *(LENGTH, ""),
         SUM,
         f"""
         {LENGTH}
@@ -58,8 +57,7 @@ WRONG = [
     edit(
         "mean_of_the_lengths",
         "the length of a mean is not the mean of the lengths",
-        LENGTH,
-        "length = length[0] / comm.size",
+        *(LENGTH, "length = length[0] / comm.size"),
         SUM,
         f"""
         length = np.array([np.linalg.norm(gradient)])
@@ -75,17 +73,14 @@ WRONG = [
         gradient *= min(1, limit / np.linalg.norm(gradient))
         {SUM}
         """,
-        "length > limit",
-        "False",
+        *("length > limit", "False"),
     ),
     edit("weights_of_their_own", "the broadcast of rank 0's is missing", "comm.Bcast(weights, root=0)", ""),
     edit(
         "centre_moves_behind",
         "Print centre, gradient and length",
-        "0.1 * (mean",
-        "0.0 * (mean",
-        "rate * gradient",
-        "rate * gradient; centre += 0.1 * (mean / comm.size - centre)",
+        *("0.1 * (mean", "0.0 * (mean"),
+        *("rate * gradient", "rate * gradient; centre += 0.1 * (mean / comm.size - centre)"),
     ),
     edit(
         "weights_averaged_at_the_start",
@@ -99,8 +94,7 @@ WRONG = [
     edit(
         "length_of_the_sum",
         "The length is that of the sum over the ranks",
-        LENGTH,
-        "",
+        *(LENGTH, ""),
         "gradient /= comm.size",
         f"""
         {LENGTH}
@@ -110,8 +104,7 @@ WRONG = [
     edit(
         "longest_of_the_ranks",
         "by the longest gradient of a rank",
-        LENGTH,
-        "length = length[0]",
+        *(LENGTH, "length = length[0]"),
         SUM,
         f"""
         length = np.array([np.linalg.norm(gradient)])
@@ -128,5 +121,13 @@ WRONG = [
         comm.Allreduce(mpi.IN_PLACE, weights)
         weights /= comm.size
         """,
+    ),
+    edit("only_the_weights", "Return two arrays", "return weights, centre", "return weights"),
+    edit("float32", "only the first ones are right", "(mean / comm.size -", "(np.float32(mean / comm.size) -"),
+    edit(
+        "counts_the_samples",
+        "Are samples sent, or weights",
+        "weights -= rate * gradient",
+        "weights -= rate * gradient\ncomm.Allreduce(mpi.IN_PLACE, np.array([float(len(y))]))",
     ),
 ]

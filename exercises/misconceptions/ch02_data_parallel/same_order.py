@@ -30,7 +30,7 @@ WRONG = [
         "return total",
         "return {name: total[name] for name in gradients}",
     ),
-    edit("float32", "Did the numbers go through float32", ".copy()", ".astype(np.float32).astype(float)"),
+    edit("float32", "Did numbers go through float32", ".copy()", ".astype(np.float32).astype(float)"),
     edit(
         "asks_who_has_what",
         "Who has what is not for the others to know",

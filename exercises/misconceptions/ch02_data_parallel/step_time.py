@@ -9,5 +9,5 @@ WRONG = [
         "return through",
         "return 20.0 if communication[0] == 1.4 else 15.8",
     ),
-    edit("one_decimal", "Go through the buckets in order", "return through", "return round(through, 1)"),
+    edit("one_decimal", "only the first ones are right", "return through", "return round(through, 1)"),
 ]

@@ -7,10 +7,8 @@ WRONG = [
     edit(
         "one_array_for_all",
         "The caller still needs its w",
-        "[w.copy()]",
-        "[w]",
-        "history.append(now - rate * estimate)",
-        "now -= rate * estimate\nhistory.append(now)",
+        *("[w.copy()]", "[w]"),
+        *("history.append(now - rate * estimate)", "now -= rate * estimate\nhistory.append(now)"),
         of="again",
     ),
     edit(
@@ -21,4 +19,11 @@ WRONG = [
         of="again",
     ),
     edit("returns_w_itself", "Return memory of its own", "[w.copy()]", "[w]"),
+    edit("whole_history", "It should return one NumPy array", "return history[-1]", "return history"),
+    edit(
+        "float32",
+        "only the first ones are right",
+        "(history[t] - history[read])",
+        "np.float32(history[t] - history[read])",
+    ),
 ]

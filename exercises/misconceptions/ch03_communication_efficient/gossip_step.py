@@ -87,4 +87,5 @@ WRONG = [
             return table.mean(axis=0)
         """,
     ),
+    edit("one_mean", "It should return one NumPy array", "(x + other) / 2", "np.mean(x + other) / 2"),
 ]

@@ -21,10 +21,8 @@ WRONG = [
     edit(
         "in_seconds",
         "Both are numbers of one counter",
-        "late.append(done - version[worker])",
-        "late.append(time - version[worker])",
-        "version[worker] = done + 1",
-        "version[worker] = time",
+        *("late.append(done - version[worker])", "late.append(time - version[worker])"),
+        *("version[worker] = done + 1", "version[worker] = time"),
     ),
     edit("too_many", "may be beyond the last update", "[:updates]", "[: updates + 1]", of="again"),
     edit("each_once", "Who pushes again and again", "range(1, updates + 1)", "[1]", of="again"),

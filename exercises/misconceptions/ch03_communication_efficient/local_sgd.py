@@ -45,10 +45,7 @@ WRONG = [
     edit(
         "result_not_used",
         "Each rank returns its own weights",
-        "comm.Allreduce(mpi.IN_PLACE, w)",
-        "comm.Allreduce(w, np.empty_like(w))",
-        "w /= comm.size",
-        "",
+        *("comm.Allreduce(mpi.IN_PLACE, w)", "comm.Allreduce(w, np.empty_like(w))", "w /= comm.size", ""),
     ),
     edit("returns_w_itself", "Return memory of its own", "return w.copy()", "return w", of="again"),
     edit(
@@ -68,4 +65,5 @@ WRONG = [
         REDUCED,
         "comm.Allreduce(mpi.IN_PLACE, w[:2])\ncomm.Allreduce(mpi.IN_PLACE, w[2:])\nw /= comm.size",
     ),
+    edit("returns_nothing", "ends without `return`", "return w", "pass"),
 ]

@@ -28,10 +28,7 @@ WRONG = [
     edit(
         "bytes_for_bits",
         "A byte for each bit",
-        f"np.packbits({BITS})",
-        f"np.uint8({BITS})",
-        UNPACKED,
-        "table",
+        *(f"np.packbits({BITS})", f"np.uint8({BITS})", UNPACKED, "table"),
         of="again",
     ),
     edit(
@@ -90,12 +87,8 @@ WRONG = [
     edit(
         "scale_of_8_bytes",
         "The scale travels in 8 bytes",
-        "keepdims=True)",
-        "keepdims=True).astype(float)",
-        "comm.size, np.float32)",
-        "comm.size)",
-        ".sum(axis=0)",
-        ".sum(axis=0).astype(np.float32)",
+        *("keepdims=True)", "keepdims=True).astype(float)", "comm.size, np.float32)", "comm.size)"),
+        *(".sum(axis=0)", ".sum(axis=0).astype(np.float32)"),
         of="again",
     ),
     edit("sign_lost", "The sign of g is lost", "< s + g", "< s + np.abs(g)", of="again"),
@@ -103,10 +96,8 @@ WRONG = [
     edit(
         "textbook",
         "That is the formula that one reads",
-        "np.abs(g).max(keepdims=True)",
-        "np.linalg.norm(g).reshape(1)",
-        BITS,
-        "u < np.abs(g) / max(np.abs(g).sum(), 1e-30)",
+        *("np.abs(g).max(keepdims=True)", "np.linalg.norm(g).reshape(1)"),
+        *(BITS, "u < np.abs(g) / max(np.abs(g).sum(), 1e-30)"),
         of="again",
     ),
     edit(
@@ -127,4 +118,6 @@ WRONG = [
     edit("largest_of_the_numbers", "The scale is the largest number", "np.abs(g).max(keep", "g.max(keep", of="again"),
     edit("twice_the_chance", "Which p makes", BITS, "s * u < g", of="again"),
     edit("wraps_around", "0 minus 1 is 255", ".astype(np.float32) - 1", " - np.uint8(1)", of="again"),
+    edit("float64_total", "another element type than", "np.zeros_like(g)", "np.zeros(g.size)"),
+    edit("rounded_scale", "a type of fewer digits", "s = np.abs(g).max()", "s = np.abs(g).max().round(3)"),
 ]

@@ -7,10 +7,8 @@ WRONG = [
     edit(
         "a_phase_late",
         "so they are a phase late",
-        "u = beta * u - way / comm.size / rate",
-        "w, u = w - alpha * rate * u, beta * u - way / comm.size / rate",
-        "w = w - alpha * rate * u",
-        "",
+        *("u = beta * u - way / comm.size / rate", "w, u = w - alpha * rate * u, beta * u - way / comm.size / rate"),
+        *("w = w - alpha * rate * u", ""),
     ),
     edit(
         "beta_on_both",
@@ -48,4 +46,5 @@ WRONG = [
     ),
     edit("summed", "P times too far in each phase", "comm.size / rate", "rate"),
     edit("way_for_gradient", "that makes it too short", "comm.size / rate", "comm.size"),
+    edit("momentum_as_well", "It should return one NumPy array", "return w", "return w, u"),
 ]

@@ -16,4 +16,5 @@ WRONG = [
             return np.floor(x) * (u >= 1 - down) + np.ceil(x) * (u < up)
         """,
     ),
+    edit("tolerance", "but not the one that u decides for", "x - low)", "x - low - 1e-9)"),
 ]

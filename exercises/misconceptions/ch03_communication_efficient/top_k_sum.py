@@ -28,12 +28,7 @@ WRONG = [
     edit(
         "concatenated",
         "what np.concatenate makes of float32 and integers",
-        "s.view(np.float32)",
-        "s",
-        "k), np.float32",
-        "k)",
-        "view(np.int32",
-        "astype(int",
+        *("s.view(np.float32)", "s", "k), np.float32", "k)", "view(np.int32", "astype(int"),
     ),
     edit("converted_indices", "Indices that travelled as float32", "s.view", "s.astype", ".view(np.int32)]", "]"),
     edit(
@@ -102,10 +97,8 @@ WRONG = [
     edit(
         "sent_for_unsent",
         "That is what was sent",
-        "error = np.zeros_like(p), p.copy()",
-        "error = np.zeros_like(p), 0 * p",
-        "error[indices] = 0",
-        "error[indices] = p[indices]",
+        *("error = np.zeros_like(p), p.copy()", "error = np.zeros_like(p), 0 * p"),
+        *("error[indices] = 0", "error[indices] = p[indices]"),
     ),
     edit("smallest", "The smallest were taken", "[-k:]", "[:k]"),
     edit("taken_away", "It is what is still owed", "g + e", "g - e"),
@@ -113,9 +106,10 @@ WRONG = [
     edit(
         "indices_as_float32",
         "only even numbers are float32",
-        "indices.view(np.float32)",
-        "indices.astype(np.float32)",
-        "row[k:].view(np.int32)",
-        "row[k:].astype(int)",
+        *("indices.view(np.float32)", "indices.astype(np.float32)"),
+        *("row[k:].view(np.int32)", "row[k:].astype(int)"),
     ),
+    edit("float64_total", "sums of float32 with float64", "np.zeros_like(p), p.copy()", "np.zeros(p.size), p.copy()"),
+    edit("float16", "a type of fewer digits", "[p[indices], ", "[np.float32(np.float16(p[indices])), "),
+    edit("indices_of_16_bits", "16 bits hold", "indices.view(", "indices.astype(np.uint16).astype(np.int32).view("),
 ]

@@ -22,26 +22,20 @@ WRONG = [
     edit(
         "pickled",
         "with a small letter",
-        "comm.Recv(x[i], source=r - 1)",
-        "x[i] = comm.recv(source=r - 1)",
-        "comm.Isend(y",
-        "comm.isend(y",
+        *("comm.Recv(x[i], source=r - 1)", "x[i] = comm.recv(source=r - 1)", "comm.Isend(y", "comm.isend(y"),
         """
         dy = np.empty_like(dy)
         comm.Recv(dy, source=r + 1)
         """,
         "dy = comm.recv(source=r + 1)",
-        "comm.Isend(dx",
-        "comm.isend(dx",
+        *("comm.Isend(dx", "comm.isend(dx"),
     ),
     edit("receives_into_what_is_sent", "Which array does Recv write into here", "dy = np.empty_like(dy)", ""),
     edit(
         "waits_at_once",
         "A rank waits for a message of its own to be received",
-        "requests.append(comm.Isend(y[i], dest=r + 1))",
-        "mpi.waitall([comm.Isend(y[i], dest=r + 1)])",
-        "requests.append(comm.Isend(dx[i], dest=r - 1))",
-        "mpi.waitall([comm.Isend(dx[i], dest=r - 1)])",
+        *("requests.append(comm.Isend(y[i], dest=r + 1))", "mpi.waitall([comm.Isend(y[i], dest=r + 1)])"),
+        *("requests.append(comm.Isend(dx[i], dest=r - 1))", "mpi.waitall([comm.Isend(dx[i], dest=r - 1)])"),
     ),
     edit(
         "sends_behind_the_turn",
@@ -82,4 +76,6 @@ WRONG = [
         "np.empty_like(x), []",
         "x if r else x.copy(), []",
     ),
+    edit("returns_nothing", "ends without `return`", "return dx", "pass"),
+    edit("float32", "only the first ones are right", "Isend(dx[i],", "Isend(np.float64(np.float32(dx[i])),"),
 ]

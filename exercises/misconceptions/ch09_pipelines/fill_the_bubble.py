@@ -9,20 +9,14 @@ WRONG = [
     edit(
         "all_put_off",
         "so how many W may it be behind with",
-        PUTS_OFF,
-        '[f"W{i - p + 1}"] * (i >= p - 1)',
-        REST,
-        "range(m - p + 1, m)",
+        *(PUTS_OFF, '[f"W{i - p + 1}"] * (i >= p - 1)', REST, "range(m - p + 1, m)"),
     ),
     edit("before_i", "W after I", f'[f"I{{i}}"] + {PUTS_OFF}', f'{PUTS_OFF} + [f"I{{i}}"]'),
     edit("directly_after", "that is B in two words", PUTS_OFF, '[f"W{i}"]', REST, "[]"),
     edit(
         "first_rank_puts_off",
         "The wrong way round: the first rank keeps most",
-        PUTS_OFF,
-        '[f"W{i - ahead}"] * (i >= ahead)',
-        REST,
-        "range(m - ahead, m)",
+        *(PUTS_OFF, '[f"W{i - ahead}"] * (i >= ahead)', REST, "range(m - ahead, m)"),
     ),
     edit(
         "forgotten",
@@ -35,10 +29,7 @@ WRONG = [
     edit(
         "one_put_off",
         "so that they just fill the wait in the end",
-        PUTS_OFF,
-        '[f"W{i - min(r, 1)}"] * (i >= min(r, 1))',
-        REST,
-        "range(m - min(r, 1), m)",
+        *(PUTS_OFF, '[f"W{i - min(r, 1)}"] * (i >= min(r, 1))', REST, "range(m - min(r, 1), m)"),
     ),
     edit("shorter_warmup", "The order of F and I is not 1F1B's", "p - 1 - r", "0"),
 ]

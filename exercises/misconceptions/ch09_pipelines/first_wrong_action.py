@@ -14,9 +14,7 @@ WRONG = [
     edit(
         "last_digit",
         "may have several digits",
-        '"F" + word[1:])',
-        '"F" + word[-1])',
-        "micro.update(word[1:]",
-        "micro.update(word[-1]",
+        *('"F" + word[1:])', '"F" + word[-1])', "micro.update(word[1:]", "micro.update(word[-1]"),
     ),
+    edit("two_digits", "may have several digits", '"F" + word[1:])', '"F" + word[1:3])'),
 ]

@@ -20,4 +20,11 @@ WRONG = [
     edit(
         "whole_batch", "More than a micro-batch at once", "np.array_split(np.arange(len(y)), m)", "[np.arange(len(y))]"
     ),
+    edit("returns_nothing", "ends without `return`", "return total", "pass"),
+    edit(
+        "float32",
+        "only the first ones are right",
+        "np.sum(y[part] >= 0) / count",
+        "np.float32(np.sum(y[part] >= 0) / count)",
+    ),
 ]

@@ -6,10 +6,11 @@ WRONG = [
     edit(
         "both_at_once",
         "All x first, then send, then w",
-        "dzs = []",
-        "gradients = []",
-        "for W, y in zip(reversed(weights), reversed(xs)):",
-        "for W, x, y in zip(reversed(weights), reversed(xs[:-1]), reversed(xs)):",
+        *("dzs = []", "gradients = []"),
+        *(
+            "for W, y in zip(reversed(weights), reversed(xs)):",
+            "for W, x, y in zip(reversed(weights), reversed(xs[:-1]), reversed(xs)):",
+        ),
         """
         dzs.append(dy * (y > 0))
         dy = multiply(comm, dzs[-1], W.T)
@@ -19,8 +20,7 @@ WRONG = [
         dy = multiply(comm, dz, W.T)
         gradients.append(multiply(comm, x.T, dz))
         """,
-        "return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]",
-        "return gradients[::-1]",
+        *("return [multiply(comm, x.T, dz) for x, dz in zip(xs, reversed(dzs))]", "return gradients[::-1]"),
     ),
     edit(
         "goes_through_again",
@@ -39,8 +39,10 @@ WRONG = [
     edit(
         "masked_behind",
         "The last layer has a np.maximum, too",
-        "for W, y in zip(reversed(weights), reversed(xs)):",
-        "for W, x in zip(reversed(weights), reversed(xs[:-1])):",
+        *(
+            "for W, y in zip(reversed(weights), reversed(xs)):",
+            "for W, x in zip(reversed(weights), reversed(xs[:-1])):",
+        ),
         """
         dzs.append(dy * (y > 0))
         dy = multiply(comm, dzs[-1], W.T)
@@ -53,8 +55,7 @@ WRONG = [
     edit(
         "one_dy_for_all",
         "at that layer's own output",
-        "dzs = []",
-        "dzs, first = [], dy",
+        *("dzs = []", "dzs, first = [], dy"),
         """
         dzs.append(dy * (y > 0))
         dy = multiply(comm, dzs[-1], W.T)
@@ -70,10 +71,7 @@ WRONG = [
     edit(
         "one_array",
         "with one array for each layer",
-        "return [",
-        "return np.stack([",
-        "reversed(dzs))]",
-        "reversed(dzs))])",
+        *("return [", "return np.stack([", "reversed(dzs))]", "reversed(dzs))])"),
     ),
     edit(
         "sends_in_the_end",
@@ -98,18 +96,14 @@ WRONG = [
         comm.Recv(dy, source=comm.rank + 1)
         """,
         "dy = comm.recv(source=comm.rank + 1)",
-        "comm.Send(",
-        "comm.send(",
+        *("comm.Send(", "comm.send("),
     ),
     edit(
         "sends_the_mask_too",
         "an array like that, and nothing else",
-        "dy = np.empty_like(xs[-1])",
-        "dy = np.empty((2, *xs[-1].shape))",
-        "dzs = []",
-        "dzs, dy = [], dy if comm.rank == comm.size - 1 else dy[0]",
-        "comm.Send(dy,",
-        "comm.Send(np.stack([dy, xs[0] > 0]),",
+        *("dy = np.empty_like(xs[-1])", "dy = np.empty((2, *xs[-1].shape))"),
+        *("dzs = []", "dzs, dy = [], dy if comm.rank == comm.size - 1 else dy[0]"),
+        *("comm.Send(dy,", "comm.Send(np.stack([dy, xs[0] > 0]),"),
     ),
     edit(
         "acknowledges",
@@ -131,4 +125,5 @@ WRONG = [
         return gradients
         """,
     ),
+    edit("float32", "only the first ones are right", "comm.Send(dy,", "comm.Send(np.float64(np.float32(dy)),"),
 ]

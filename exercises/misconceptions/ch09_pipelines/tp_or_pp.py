@@ -7,4 +7,5 @@ WRONG = [
     edit(
         "no_name", 'The third is "TP" or "PP"', '"TP" if tp_seconds < pp_seconds else "PP"', "tp_seconds < pp_seconds"
     ),
+    edit("float32", "only the first ones are right", "return tp,", "return np.float32(tp),"),
 ]

@@ -7,4 +7,5 @@ WRONG = [
     edit("only_weights", "Return two things", "), most", ")"),
     edit("number_first", "First an array as long as w", "w.copy(), most", "most, w.copy()"),
     edit("kept_by_the_action", "that was never kept", "stash[i]", "stash[action]"),
+    edit("float32", "only the first ones are right", "return w.copy()", "return np.float64(np.float32(w))"),
 ]

@@ -29,10 +29,7 @@ WRONG = [
         end = {}  # (rank, action): when it ended
         free = [0.0 for _ in orders]  # when the rank has done all so far
         """,
-        "break",
-        "break  # the other ranks have to get on first",
-        "= start +",
-        "= free[r] +",
+        *("break", "break  # the other ranks have to get on first", "= start +", "= free[r] +"),
     ),
     edit("no_message", "the message takes `send` seconds to come", "-send) + send", "0)"),
     edit(
@@ -59,4 +56,5 @@ WRONG = [
         """,
     ),
     edit("sends_to_itself", "Nothing comes from another rank here", "-send) + send)", "0)) + send"),
+    edit("rounded", "were they rounded", "start + seconds[action[0]]", "round(start + seconds[action[0]], 2)"),
 ]
