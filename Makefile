@@ -21,7 +21,7 @@ help:
 	@echo "make book        build the book, warnings are errors      make serve      show it at http://localhost:$(PORT)"
 	@echo "make test        all checks (CH=9, CH=worlds: only these) make lint       style, floors, types, rules only"
 	@echo "make test-changed   what differs from origin/main can break (BASE=HEAD: what is not committed)"
-	@echo "make test-long   properties, each with many examples instead of few"
+	@echo "make test-long   properties with many examples instead of few, and a proof of every check of a grader"
 	@echo "make test-machines   the tests as other processors, threads, cores, folders, Pythons would run them (over an hour)"
 	@echo "make notebooks   run the notebooks, store their outputs   make bench      the benchmarks"
 	@echo "make install     only set up $(VENV)                        make clean      remove what was built"
@@ -45,7 +45,7 @@ test: $(STAMP)
 test-changed: $(STAMP)
 	$(BIN)/python .ci/test.py --changed $(BASE)
 
-# each property with many examples, as every night
+# each property with many examples, each check of a grader left out in turn: as every night
 test-long: $(STAMP)
 	$(BIN)/python .ci/test.py --long $(CH)
 

@@ -6,7 +6,7 @@
     python .ci/test.py --only notebooks     only this kind: lint, unit, graders or notebooks
     python .ci/test.py --no-lint            everything but style, floors, types and rules
     python .ci/test.py --changed            style and the rest, and only the tests that a change can break (changed.py)
-    python .ci/test.py --long               only properties, each with many examples instead of few
+    python .ci/test.py --long               only what takes long: properties with many examples, proofs of every check
 
 Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
 status is 0 only if all parts passed and no chapter took far more than its budget (budget.py). How fast the machine is
@@ -47,7 +47,7 @@ def parser() -> argparse.ArgumentParser:
     which = p.add_mutually_exclusive_group()
     which.add_argument("--only", choices=("lint", "unit", "graders", "notebooks"), help="one kind")
     which.add_argument("--no-lint", action="store_true", help="all but style, floors, types and rules")
-    which.add_argument("--long", action="store_true", help="properties alone, with many examples instead of few")
+    which.add_argument("--long", action="store_true", help="properties with many examples, and long tests, alone")
     p.add_argument("--no-budget", action="store_true", help="a chapter may take as long as it likes")
     return p
 
@@ -96,15 +96,18 @@ def lint_parts() -> dict[str, list]:
 def test_parts(wanted: Part, long: bool = False) -> dict[str, dict[str, list]]:
     """Return the commands that run what is wanted of unit tests, graders and notebooks, by these kinds.
 
-    long: only properties, with many examples (tests/examples.py), each of which may take ten times as long.
+    long: only properties, with many examples (tests/examples.py), and tests of graders that are marked so. Each may
+    take ten times as long.
     """
     pytest = [sys.executable, "-m", "pytest", "-n", WORKERS, "-p", "tests.cpu_seconds"]
     tests = [*pytest, "--dist=loadgroup", f"--timeout={TEST_SECONDS * pace.pace():.0f}"]
     cells = [*pytest, "--dist=loadfile", "--nbval", f"--nbval-cell-timeout={CELL_SECONDS * pace.pace():.0f}"]
     if long:
         patience = 10 * TEST_SECONDS * pace.pace()
-        tests += ["-m", "hypothesis", "--hypothesis-profile=many", f"--timeout={patience:.0f}"]
-        wanted = Part(f"{wanted.name}, many examples", wanted.unit)
+        tests += ["--hypothesis-profile=many", f"--timeout={patience:.0f}"]
+        where, *marks = [word for word in wanted.graders if word != "-m"] or [""]
+        graders = (where, "-m", " and ".join(["long", *marks])) if where else ()
+        wanted = Part(f"{wanted.name}, at length", wanted.unit and ("-m", "hypothesis", *wanted.unit), graders)
     commands = {
         "unit": [*tests, *wanted.unit],
         # by themselves: they fork a child for each answer, which takes longer where all else has been imported

@@ -80,7 +80,9 @@ def test_how_many():
 def test_many_are_tried_in_the_long_run(ci, tmp_path):
     (tmp_path / "conftest.py").write_text("from tests.examples import register\n\nregister()\n")
     (tmp_path / "test_counted.py").write_text(COUNTED)
-    ((command,),) = [kind.values() for kind in ci("test").test_parts(ci("chapters").everything(), long=True).values()]
+    parts = ci("test").test_parts(ci("chapters").everything(), long=True)
+    assert parts.keys() == {"unit", "graders"}
+    (command,) = parts["unit"].values()
     chosen = [word for word in command if str(word).startswith("--hypothesis")]
     assert command[command.index("-m", 3) + 1] == "hypothesis"
     done = subprocess.run(
@@ -91,3 +93,14 @@ def test_many_are_tried_in_the_long_run(ci, tmp_path):
         text=True,
     )
     assert f"{MANY} {6 * MANY // FEW} None False" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_takes_long_is_left_to_the_long_run(ci, tmp_path):
+    for typed, mark in (("exercises", "long"), ("9", "long and chapter(number=9)")):
+        (command,) = ci("test").test_parts(ci("chapters").part(typed), long=True)["graders"].values()
+        assert command[command.index("-m", 3) + 1] == mark
+    assert "graders" not in ci("test").test_parts(ci("chapters").part("worlds"), long=True)
+    listing = [sys.executable, "-m", "pytest", "-q", "--collect-only", "tests/exercises/test_proven.py"]
+    for more, some in ([], False), (["-m", "not mpi"], False), (["-m", "long"], True):
+        listed = subprocess.run([*listing, *more], cwd=ROOT, capture_output=True, text=True).stdout
+        assert ("::" in listed) == some, listed
