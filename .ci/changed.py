@@ -20,7 +20,9 @@ from typing import NamedTuple
 from chapters import ROOT, Part, everything
 from dependencies import Dependencies, parsed
 
-ALL = re.compile(r"pyproject\.toml|constraints\.txt|Makefile|\.ci/.*|tests/conftest\.py")  # what all tests stand on
+ALL = re.compile(
+    r"pyproject\.toml|constraints\.txt|Makefile|\.ci/.*|tests/(?:conftest|cpu_seconds)\.py"
+)  # what all tests stand on
 ANSWERS = re.compile(r"exercises/(?:solutions/|misconceptions/)?(ch(\d\d)_\w+?)(?:_again)?(?:/(\w+))?\.py")
 CHAPTER = re.compile(r"exercises/(?:.*/|test_)?ch(\d\d)_.*")
 GRADERS, GRADED = "tests/exercises/", "tests/exercises/test_graders.py"  # who depends on the second tests each exercise

@@ -225,7 +225,8 @@ def test_what_others_have_done_since_is_no_change(ci, house, git, capsys):
 
 
 @pytest.mark.parametrize(
-    "file", ["Makefile", "pyproject.toml", "constraints.txt", ".ci/new/test.py", "tests/conftest.py"]
+    "file",
+    ["Makefile", "pyproject.toml", "constraints.txt", ".ci/new/test.py", "tests/conftest.py", "tests/cpu_seconds.py"],
 )
 def test_what_all_tests_stand_on_runs_all(ci, house, git, capsys, file):
     (house / file).parent.mkdir(parents=True, exist_ok=True)
