@@ -30,8 +30,7 @@ from reference import cli, mpi
 from reference.collectives import ALLREDUCE, allreduce, choose, cost
 from reference.collectives.evaluate import evaluate
 from reference.collectives.fit import known
-from reference.networks import Link
-from reference.networks.network import uniform
+from reference.networks import Link, uniform
 from reference.perf.measure import measure
 from reference.ring_allreduce import in_bytes
 

@@ -28,7 +28,7 @@ from reference import cli, mpi
 from reference.collectives import ALLREDUCE, allreduce
 from reference.collectives.evaluate import evaluate
 from reference.collectives.placed import placed, traffic
-from reference.networks.network import Network, two_level
+from reference.networks import SwitchTree, two_level
 from reference.perf.measure import Spread, measure
 from reference.ring_allreduce import check_message_sizes, in_bytes
 from reference.verify import compare
@@ -116,7 +116,7 @@ def line(comm, other: int) -> tuple[float, float]:
     return alpha, (between_two(comm, other, LARGE) - alpha) / LARGE
 
 
-def model(comm, L: int) -> Network:
+def model(comm, L: int) -> SwitchTree:
     """The two-level network whose numbers are measured here; comm is in the order node by node. Adding is free."""
     return two_level(L, *line(comm, 1), *line(comm, L))
 
@@ -134,7 +134,7 @@ def options_of(L: int) -> dict[str, dict[str, int]]:
     return {"ring": {}, "hierarchical": {"ranks_per_node": L}, "leader": {"ranks_per_node": L}}
 
 
-def predicted_seconds(name: str, how: dict, order: Order, count: int, network: Network) -> float:
+def predicted_seconds(name: str, how: dict, order: Order, count: int, network: SwitchTree) -> float:
     """By the two-level model, all messages on the clock."""
     algorithm, P = ALLREDUCE[name], len(order.slots)
     rounds = placed(algorithm.rounds, order.slots)
@@ -190,7 +190,7 @@ def three(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
-def as_model(network: Network) -> str:
+def as_model(network: SwitchTree) -> str:
     """The measured numbers of the model."""
     rows = [
         f"{name:8} alpha {level.alpha * 1e6:3.0f} us, 1/beta {1e-9 / level.beta:.2f} GB/s"
@@ -220,7 +220,7 @@ def report_crossing(say, found: dict[str, Order], L: int, nbytes: int, card: str
         say(f"{name:13}{cells[0]:>6}{cells[1]:>7}{cells[2]:>8}{cells[3]:>7}")
 
 
-def report_times(say, found: dict[str, Order], L: int, nbytes: int, network: Network, repeat: int | None) -> None:
+def report_times(say, found: dict[str, Order], L: int, nbytes: int, network: SwitchTree, repeat: int | None) -> None:
     """The tables of times for one size."""
     calls = {
         (how, name): call for how, order in found.items() for name, call in programs(order, L, nbytes // 4).items()

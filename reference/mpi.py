@@ -202,6 +202,11 @@ def wtime(comm) -> float:
     return MPI.Wtime() if isinstance(comm, MPI.Comm) else comm.wtime()
 
 
+def network(comm) -> Any:
+    """The network that this communicator's messages travel on, by the virtual cluster; None for real ranks."""
+    return None if isinstance(comm, MPI.Comm) else comm.network
+
+
 def fresh_tag(comm) -> int:
     """A tag for the next of our own collectives on this communicator, so that two under way cannot mix their messages.
 

@@ -20,6 +20,8 @@ from .record import AllreduceRecord, Holds, Setting, a_block_each
 from .ring import ring_allgather_cost
 from .rounds import Round, block_bounds
 
+MOST_EVALUATED = 128  # ranks; their 32,512 messages, where some meet on links, take about a second to be timed
+
 
 def direct_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:
     """P - 1 rounds posted together; in the end block r, combined over all ranks, is at rank r."""
@@ -82,8 +84,12 @@ def _holds(P: int, count: int) -> Holds:
 
 
 def _candidates(setting: Setting) -> list[dict]:
-    """Not with uneven blocks: the ranks get out of step, and the formula promises too much."""
-    return [] if setting.link and setting.count % setting.P else [{}]
+    """Not with uneven blocks: the ranks get out of step, and the formula promises too much.
+
+    Nor if each of very many messages would have to be looked at.
+    """
+    uneven = setting.link is not None and setting.count % setting.P > 0
+    return [] if uneven or (setting.meet and setting.P > MOST_EVALUATED) else [{}]
 
 
 DIRECT = AllreduceRecord(

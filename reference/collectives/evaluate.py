@@ -6,20 +6,23 @@ and their ports are free, and a rank goes on when what it sends and what it rece
 this is not an estimate but the same arithmetic as the engine's, and equal to it to the last bit. One exception: rounds
 that are posted together, with blocks of unequal size; there the engine lets ranks get out of step, and this does not.
 
-On a network of several levels a message also holds the cables of its way. If no two messages want one cable at a time,
-that is exact, too. Else it is an estimate: messages of one round queue for cables in the order in which they are ready,
-and a round has all its cables before the next one; the engine lets pass whatever finds its way free.
+On other networks a message also holds the links of its way. If no two messages want one link at a time, that is exact,
+too. Else it is an estimate: messages of one round queue for links in the order in which they are ready, and one whose
+way is free does not wait for others, as in the engine; but all of a round come before those of the next one, while in
+the engine a rank that has less to wait for may be a round ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import mpi
-from ..networks.network import Network
+from ..networks.network import Network, check_network
+from ..networks.ways import router
 from .rounds import Round, block_bounds
 
 
@@ -59,8 +62,10 @@ def evaluate(
     The array is cut into `blocks` blocks, P unless told.
 
     Every rank must yield the same number of rounds (with PROC_NULL where it has nothing to do).
-    Raises ValueError if in some round what a rank sends is not what its receiver expects.
+    Raises ValueError if in some round what a rank sends is not what its receiver expects, TypeError for what is no
+    network.
     """
+    check_network(network)
     number = P if blocks is None else blocks
     bounds = block_bounds(count, number) * itemsize
     bounds = np.concatenate([bounds, bounds[1:] + bounds[-1]])  # a range may run past the last block
@@ -102,50 +107,41 @@ def _check(senders, receivers, size, source, expected) -> None:
 
 
 class _Cables:
-    """The ways of a network for many messages at a time, and when each of its cables is free (s)."""
+    """When each link of a network is free (s), while messages are carried, a round of them at a time."""
 
     def __init__(self, network: Network, P: int):
-        if network.levels[-1].ranks < P:
-            raise ValueError(f"{P} ranks are not on one network: it holds {network.levels[-1].ranks}")
-        self.levels = [level for level in network.levels if level.ranks < P]
-        self.top = network.levels[len(self.levels)]
-        self.first, total = [], 0  # the number of each level's first cable, up and down
-        for level in self.levels:
-            cables = -(-P // int(level.ranks)) * level.uplinks
-            self.first.append((total, total + cables))
-            total += 2 * cables
-        self.free = np.zeros(total)
+        self.router, self.free = router(network, P), np.zeros(0)
 
     def carry(self, senders, receivers, start, size) -> np.ndarray:
         """When each message has arrived that both ends and their ports are ready for at `start`."""
-        alpha, beta, links = self._ways(senders, receivers)
+        alpha, beta, links = self.router.ways(senders, receivers)
         lasts = alpha + size * beta
-        if not self.levels:
+        if links is None:
             return start + lasts
+        self.free = np.concatenate([self.free, np.zeros(self.router.number - len(self.free))])
         held = links >= 0
         used = links[held]
         if len(np.unique(used)) == len(used):  # no two messages of this round meet
             begin = np.maximum(start, np.where(held, self.free[links], 0.0).max(axis=1))
             self.free[used] = np.broadcast_to((begin + lasts)[:, None], links.shape)[held]
             return begin + lasts
+        order = np.lexsort((senders > receivers, np.maximum(senders, receivers)))  # in which the engine hears of them
         arrival = np.empty(len(senders))
-        for i in np.argsort(start, kind="stable"):
-            own = links[i][held[i]]
-            arrival[i] = max(start[i], self.free[own].max(initial=0.0)) + lasts[i]
-            self.free[own] = arrival[i]
+        arrival[order] = self._queue(start[order].tolist(), lasts[order].tolist(), links[order].tolist())
         return arrival
 
-    def _ways(self, senders, receivers):
-        """Of each message latency, seconds per byte and cables: integers of shape [messages, 2 levels], -1 for none."""
-        top, apart = self.top, np.ones(len(senders), bool)
-        alpha, beta, links = np.zeros(len(senders)), np.zeros(len(senders)), []
-        for level, (up, down) in zip(self.levels, self.first, strict=True):
-            alpha, beta = np.maximum(alpha, apart * level.alpha), np.maximum(beta, apart * level.beta)
-            here, there = senders // int(level.ranks), receivers // int(level.ranks)
-            apart, cable = apart & (here != there), receivers % level.uplinks
-            links += [
-                np.where(apart, first + group * level.uplinks + cable, -1)
-                for first, group in ((up, here), (down, there))
-            ]
-        alpha, beta = np.maximum(alpha, apart * top.alpha), np.maximum(beta, apart * top.beta)
-        return alpha, beta, np.stack(links, axis=1) if links else None
+    def _queue(self, start: list[float], lasts: list[float], links: list[list[int]]) -> list[float]:
+        """When messages arrive that want the same links: who is ready first is served first, but none stands idle."""
+        free, ways = self.free.tolist(), [[link for link in way if link >= 0] for way in links]
+        waiting, arrival = sorted(zip(start, range(len(start)), strict=True)), [0.0] * len(start)  # sorted: a heap
+        while waiting:
+            time, i = heappop(waiting)
+            way_free = max((free[link] for link in ways[i]), default=0.0)
+            if way_free > time:
+                heappush(waiting, (way_free, i))
+                continue
+            arrival[i] = time + lasts[i]
+            for link in ways[i]:
+                free[link] = arrival[i]
+        self.free = np.array(free)
+        return arrival

@@ -171,7 +171,7 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
 
 def to_measure(P: int, groups: tuple[int, ...] = ()) -> dict[str, dict]:
     """The algorithms worth measuring on a machine of which nothing is known but its groups of consecutive ranks."""
-    setting = Setting(P, 0, 1, None, groups)
+    setting = Setting(P, 0, 1, None, groups, meet=False)
     found = {record.name: record.candidates(setting) for record in ALLREDUCE.values()}
     return {name: options[0] for name, options in found.items() if options}
 
@@ -206,8 +206,8 @@ def known(comm) -> Network | Fit:
     On the virtual cluster its network. On real ranks a Fit, measured at the first call on this communicator (all ranks
     must make it) and kept with it.
     """
-    if hasattr(comm, "network"):
-        return comm.network
+    if (network := mpi.network(comm)) is not None:
+        return network
     kept = mpi.kept(comm)
     if "fit" not in kept:
         kept["fit"] = calibrate(comm)

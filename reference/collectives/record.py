@@ -60,6 +60,7 @@ class Setting:
 
     link      the slowest link; None: nothing is known, what is named will be measured
     groups    sizes of groups of consecutive ranks, nodes or pods, that are nearer to each other than to the rest
+    meet      whether messages can meet on links there, so that candidates have to be evaluated, message by message
     """
 
     P: int
@@ -67,6 +68,7 @@ class Setting:
     itemsize: int
     link: Link | None
     groups: tuple[int, ...]
+    meet: bool
 
 
 @dataclass(frozen=True, kw_only=True)

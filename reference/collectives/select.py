@@ -5,8 +5,8 @@ Idea      There is a formula for the time of every algorithm, so ask all of them
           below which one "should use a tree" are two readings from machines that nobody names.
 Known     on the virtual cluster its network, and the formulas are those of its clock; on real ranks a Fit of this
           machine (fit.py)
-Levels    On a network of several levels the schedules themselves are timed (evaluate.py), contention included, and the
-          hierarchical one is a candidate.
+Levels    On any other network than a uniform one the schedules themselves are timed (evaluate.py), contention
+          included; where ranks form nodes, the hierarchical one is a candidate.
 Together  k small arrays reduced one by one cost k latencies; copied into one buffer, they cost one (cost.aggregated).
           The price: two copies, and the first waits for the last to be ready; what could have been sent meanwhile is
           overlap lost (cost.finish). So frameworks aggregate up to a limit: buckets.
@@ -15,14 +15,15 @@ Together  k small arrays reduced one by one cost k latencies; copied into one bu
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from .. import mpi
-from ..networks.network import Link, Network
+from ..networks.network import Network, check_network, group_sizes, levels_of, slowest_link
 from . import fit
 from .algorithms import collective, find, flat, plan_allreduce
 from .catalogue import ALLREDUCE
@@ -44,9 +45,8 @@ def candidates(P: int, count: int, itemsize: int, machine: Network | fit.Fit) ->
     if isinstance(machine, fit.Fit):
         yield from ((name, machine.options.get(name, {})) for name in machine.lines)
         return
-    groups = tuple(int(level.ranks) for level in machine.levels[:-1])
-    outer = machine.levels[-1]
-    setting = Setting(P, count, itemsize, Link(outer.alpha, outer.beta, machine.gamma), groups)
+    meet = len(levels_of(machine)) != 1
+    setting = Setting(P, count, itemsize, slowest_link(machine, P), group_sizes(machine, P), meet)
     for record in ALLREDUCE.values():
         yield from ((record.name, options) for options in record.candidates(setting))
 
@@ -56,24 +56,44 @@ def predict(algorithm: str, P: int, count: int, itemsize: int, machine: Network 
     schedule = find(ALLREDUCE, algorithm)
     if isinstance(machine, fit.Fit):
         return machine.seconds(algorithm, P, count, itemsize)
-    if len(machine.levels) == 1:
-        level = machine.levels[0]
-        return schedule.cost(P, count, itemsize, Link(level.alpha, level.beta, machine.gamma), **options).seconds
+    if len(levels_of(machine)) == 1:
+        return schedule.cost(P, count, itemsize, slowest_link(machine, P), **options).seconds
     blocks = schedule.blocks(P, **options)
     return evaluate(schedule.rounds, P, count, itemsize, machine, blocks, **options).seconds
 
 
 def choose(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Choice:
-    """The fastest algorithm. On several levels this takes milliseconds to seconds; `allreduce` remembers it."""
-    if isinstance(machine, Network):
-        return _choose_on_network(P, count, itemsize, machine)
-    return _least(P, count, itemsize, machine)
+    """The fastest algorithm. Where schedules are evaluated this takes milliseconds to seconds; it is remembered.
+
+    Raises TypeError for what is neither a network nor a Fit.
+    """
+    if isinstance(machine, fit.Fit):
+        return _least(P, count, itemsize, machine)
+    check_network(machine)
+    try:
+        hash(machine)
+    except TypeError:  # as of a dataclass that is not frozen
+        machine = _Itself(machine)
+    return _choose_on_network(P, count, itemsize, cast(Hashable, machine))
+
+
+@dataclass(frozen=True, eq=False)
+class _Itself:
+    """A network that has no hash, as a key: equal to itself alone, as long as it is the same object."""
+
+    network: Network
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.network is other.network
+
+    def __hash__(self) -> int:
+        return id(self.network)
 
 
 @lru_cache(maxsize=256)
-def _choose_on_network(P: int, count: int, itemsize: int, network: Network) -> Choice:
+def _choose_on_network(P: int, count: int, itemsize: int, key: Hashable) -> Choice:
     """The choice, remembered: every rank of a launch asks for the same one."""
-    return _least(P, count, itemsize, network)
+    return _least(P, count, itemsize, key.network if isinstance(key, _Itself) else cast(Network, key))
 
 
 def _least(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Choice:

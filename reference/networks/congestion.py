@@ -20,10 +20,13 @@ Left out  Queues and lost packets: TCP can do far worse than 1/N in an incast (V
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import chain, permutations
+from math import inf
+from typing import Any
 
 import numpy as np
 
-from .network import Network
+from .network import Network, levels_of
 
 Flow = str | Collection[Hashable]  # the links that it crosses; a string is one link
 
@@ -101,15 +104,30 @@ def finish_times(flows: Sequence[Flow], capacities: Mapping[Hashable, float], nb
 def on_network(
     network: Network, pairs: Iterable[tuple[int, int]]
 ) -> tuple[list[list[Hashable]], dict[Hashable, float]]:
-    """Flows between (source, destination) ranks, for `max_min`: the ports and cables of each, and their bytes/s.
+    """Flows between (source, destination) ranks, for `max_min`: the ports and links of each, and their bytes/s.
 
-    A port is as fast as the links of level 0, a cable as those of the level above it. Raises ValueError if beta is 0.
+    In a tree of switches a port is as fast as the links of level 0, a cable as those of the level above it. Other
+    networks tell how fast a way is, and not its links: a port or link counts as fast as the fastest way through it
+    between any two of these ranks. Raises ValueError if beta is 0.
     """
-    if any(level.beta == 0 for level in network.levels):
+    pairs = list(pairs)
+    flows = [_crossed(network, a, b) for a, b in pairs]
+    if levels := levels_of(network):
+        level = {link: link[0] + 1 if isinstance(link[0], int) else 0 for flow in flows for link in flow}
+        betas = {link: levels[depth].beta for link, depth in level.items()}
+    else:
+        betas = dict.fromkeys(chain.from_iterable(flows), inf)
+        for a, b in permutations(sorted(set(chain.from_iterable(pairs))), 2):
+            for link in betas.keys() & set(_crossed(network, a, b)):
+                betas[link] = min(betas[link], network.route(a, b).beta)
+    if 0 in betas.values() or any(level.beta == 0 for level in levels):
         raise ValueError("a link with beta = 0 carries any number of bytes at once: there is nothing to share")
-    flows = [[("port out", a), *network.route(a, b).links, ("port in", b)] for a, b in pairs]
-    level = {link: link[0] + 1 if isinstance(link[0], int) else 0 for flow in flows for link in flow}
-    return flows, {link: 1 / network.levels[depth].beta for link, depth in level.items()}
+    return flows, {link: 1 / beta for link, beta in betas.items()}
+
+
+def _crossed(network: Network, a: int, b: int) -> list[Any]:
+    """The ports and links of a way."""
+    return [("port out", a), *network.route(a, b).links, ("port in", b)]
 
 
 def linear_control(

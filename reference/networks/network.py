@@ -1,40 +1,38 @@
-"""Networks as data: which links a message crosses, and what they cost.
+"""What a network is: three things that worlds, evaluation and choice ask of it, and no more.
 
-The cost model (Hockney 1994, with ports and links): a message of n bytes takes alpha + n beta on the slowest link of
-its way. A rank sends one message and receives one at a time; a link carries one at a time. A reduction costs gamma
-seconds per byte. Bandwidth is never shared among flows: a message has its whole way to itself, or it waits.
+    class Bus:  # one cable for all: whoever wants to send waits for it
+        gamma = 0.0
 
-A network here is a tree of levels. Ranks below one switch of level 0 form a node, nodes below one switch of level 1 a
-pod, and so on. A message climbs to the lowest level that its two ends share and down again. Each group has `uplinks`
-cables to the level above; the one it takes is chosen by its destination (destination-modulo routing, as static
-fat-tree routing does), so two messages may or may not meet on a cable.
+        def node(self, rank): return rank
+        def route(self, source, dest): return Route(1e-6, 1e-10, ("the bus",))
+
+    launch(program, 8, network=Bus())
+
+Price     A message of n bytes takes alpha + n beta on the slowest link of its way. A rank sends one message and
+          receives one at a time; a link carries one at a time. A reduction costs gamma seconds per byte. Bandwidth is
+          never shared among flows: a message has its whole way to itself, or it waits.
+Source    Hockney (1994) for alpha and beta; ports and links are ours.
+Left out  Messages that overtake each other on the way, and ways that depend on the load.
+
+A network may have more: `levels`, if it is a tree of switches (switch_tree.py). Then many routes are worked out at a
+time, and on one level closed forms replace the evaluation; the results are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from dataclasses import dataclass
+from itertools import groupby
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 
 class Route(NamedTuple):
-    """How one message travels: latency (s), inverse bandwidth (s/byte), and the links it holds."""
+    """How one message travels: latency (s), inverse bandwidth (s/byte), and the links it holds (any hashable names)."""
 
     alpha: float
     beta: float
     links: tuple[Any, ...] = ()
-
-
-def _check_cost(name: str, value: float) -> None:
-    """Raise ValueError unless these seconds, or seconds per byte, are a finite number of at least 0."""
-    if not 0 <= value < inf:
-        raise ValueError(f"{name} must be a finite number of seconds (per byte), at least 0, got {value}")
-
-
-def _is_count(value: float) -> bool:
-    return 1 <= value < inf and value == int(value)
 
 
 class Link(NamedTuple):
@@ -48,119 +46,91 @@ class Link(NamedTuple):
     gamma: float = 0.0
 
 
-@dataclass(frozen=True)
-class Level:
-    """One level of switches: `ranks` below each (inf: all), alpha (s) and beta (s/byte) of its links, cables up."""
+class Network(Protocol):
+    """What joins ranks 0, 1, ...: a class needs no more than these three to be one."""
 
-    ranks: float
-    alpha: float
-    beta: float
-    uplinks: int = 1
-
-    def __post_init__(self):
-        _check_cost("alpha", self.alpha)
-        _check_cost("beta", self.beta)
-        if not (self.ranks == inf or _is_count(self.ranks)):
-            raise ValueError(f"ranks below a switch are a whole number of at least 1, or inf for all, got {self.ranks}")
-        if not _is_count(self.uplinks):
-            raise ValueError(f"uplinks are a whole number of at least 1, got {self.uplinks}")
-
-
-@dataclass(frozen=True)
-class Network:
-    """A tree of levels, innermost first, and `gamma`, the seconds it takes to reduce one byte."""
-
-    levels: tuple[Level, ...]
-    gamma: float = 0.0
-    name: str = "network"
-
-    def __post_init__(self):
-        _check_cost("gamma", self.gamma)
-        sizes = [level.ranks for level in self.levels]
-        if not sizes or any(outer % inner for inner, outer in pairwise(sizes) if outer != inf):
-            raise ValueError(f"each level must hold a whole number of the level below, got sizes {sizes}")
+    @property
+    def gamma(self) -> float:
+        """Seconds to reduce one byte."""
 
     def node(self, rank: int) -> int:
         """The number of the node that holds `rank`: what Split_type(COMM_TYPE_SHARED) groups by."""
-        return int(rank // self.levels[0].ranks)
-
-    def among(self, ranks: Sequence[int]) -> Network:
-        """The network as a group sees it that consists of these ranks, numbered 0, 1, ... in this order.
-
-        A level stays if its switches hold equally many of them, one after the other; else it is left out, and the
-        group counts as spread over the next one.
-        """
-        levels = []
-        for level in self.levels:
-            groups = [len(list(run)) for _, run in groupby(rank // level.ranks for rank in ranks)]
-            if len(set(groups)) == 1 and len(groups) == len({rank // level.ranks for rank in ranks}):
-                levels.append(replace(level, ranks=inf if len(groups) == 1 else groups[0]))
-                if len(groups) == 1:
-                    break
-        return Network(tuple(levels), self.gamma, self.name)
 
     def route(self, source: int, dest: int) -> Route:
-        """The way from one rank to another. A message to oneself costs nothing."""
-        if source == dest:
-            return Route(0.0, 0.0)
-        links, alpha, beta = [], 0.0, 0.0
-        for depth, level in enumerate(self.levels):
-            here, there = source // level.ranks, dest // level.ranks
-            alpha, beta = max(alpha, level.alpha), max(beta, level.beta)  # the slowest link of the way decides
-            if here == there:
-                return Route(alpha, beta, tuple(links))
-            cable = dest % level.uplinks
-            links += [(depth, "up", here, cable), (depth, "down", there, cable)]
-        raise ValueError(f"ranks {source} and {dest} are not on one network: it holds {self.levels[-1].ranks} ranks")
+        """The way from one rank to another, always the same one. Raises ValueError for a rank that it does not hold."""
 
 
-def uniform(alpha: float = 1e-6, beta: float = 1e-10, gamma: float = 0.0) -> Network:
-    """Every pair of ranks is alike: alpha seconds and beta seconds per byte (1 us and 10 GB/s unless told)."""
-    return Network((Level(inf, alpha, beta),), gamma, "uniform")
+WANTED = {"gamma": "seconds to reduce a byte", "node": "node(rank)", "route": "route(source, dest)"}
 
 
-def two_level(
-    ranks_per_node: int,
-    alpha: float = 1e-6,
-    beta: float = 1e-11,
-    alpha_out: float = 5e-6,
-    beta_out: float = 4e-11,
-    nics: int = 1,
-    gamma: float = 0.0,
-) -> Network:
-    """Nodes of `ranks_per_node` ranks: (alpha, beta) inside, (alpha_out, beta_out) between, through `nics` cards.
-
-    Unless told: 100 GB/s inside and one card of 25 GB/s (200 Gbit/s) a node, the shape of a node with NVLink.
-    """
-    inside, between = Level(ranks_per_node, alpha, beta, nics), Level(inf, alpha_out, beta_out)
-    return Network((inside, between), gamma, "two-level")
+def check_network(network: Any) -> None:
+    """Raise TypeError that names what is missing, unless this is a Network."""
+    missing = [name for name in WANTED if not hasattr(network, name)]
+    missing += [name for name in ("node", "route") if name not in missing and not callable(getattr(network, name))]
+    if missing:
+        lacks = ", ".join(f"{name} ({WANTED[name]})" for name in missing)
+        raise TypeError(f"{type(network).__name__} is no network: it lacks {lacks}")
 
 
-def fat_tree(
-    ranks_per_node: int,
-    nodes_per_pod: int,
-    alphas: tuple[float, float, float] = (1e-6, 5e-6, 8e-6),
-    betas: tuple[float, float, float] = (1e-11, 4e-11, 4e-11),
-    nics: int = 1,
-    oversubscription: float = 1.0,
-    gamma: float = 0.0,
-) -> Network:
-    """Nodes in pods under one core: a pod has nodes_per_pod * nics / oversubscription cables to the core.
+def check_cost(name: str, value: float) -> None:
+    """Raise ValueError unless these seconds, or seconds per byte, are a finite number of at least 0."""
+    if not 0 <= value < inf:
+        raise ValueError(f"{name} must be a finite number of seconds (per byte), at least 0, got {value}")
 
-    The three alphas and betas hold inside a node, inside a pod, and across the core. With oversubscription 1 the tree
-    is full: it has as many cables above a pod as below (Al-Fares, Loukissas & Vahdat 2008).
-    """
-    if not 0 < oversubscription < inf:
-        raise ValueError(f"oversubscription must be above 0 and finite, got {oversubscription}")
-    for name, value in (("ranks_per_node", ranks_per_node), ("nodes_per_pod", nodes_per_pod), ("nics", nics)):
-        if not _is_count(value):
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
-    cables = int(nodes_per_pod * nics / oversubscription)
-    if cables < 1:
-        raise ValueError(f"{nodes_per_pod} nodes x {nics} cards / {oversubscription} leave no cable to the core")
-    pod = ranks_per_node * nodes_per_pod
-    sizes, uplinks = (ranks_per_node, pod, inf), (nics, cables, 1)
-    if not len(alphas) == len(betas) == len(sizes):
-        raise ValueError(f"a fat tree has 3 alphas and 3 betas, got {len(alphas)} and {len(betas)}")
-    levels = tuple(map(Level, sizes, alphas, betas, uplinks))
-    return Network(levels, gamma, "fat tree")
+
+def levels_of(network: Network) -> tuple:
+    """The levels of a tree of switches, innermost first; none of any other network."""
+    return getattr(network, "levels", ())
+
+
+def slowest_link(network: Network, P: int) -> Link:
+    """The largest alpha and the largest beta of the ways from rank 0 to the other P - 1."""
+    if levels := levels_of(network):
+        return Link(levels[-1].alpha, levels[-1].beta, network.gamma)
+    routes = [network.route(0, rank) for rank in range(1, P)]
+    alpha, beta = (max((getattr(route, cost) for route in routes), default=0.0) for cost in ("alpha", "beta"))
+    return Link(alpha, beta, network.gamma)
+
+
+def group_sizes(network: Network, P: int) -> tuple[int, ...]:
+    """Sizes of the groups, each of consecutive ranks, in which ranks are nearer to each other: of nodes, pods, ..."""
+    if levels := levels_of(network):
+        return tuple(int(level.ranks) for level in levels[:-1])
+    nodes = [(node, len(list(ranks))) for node, ranks in groupby(range(P), network.node)]
+    sizes = {size for _, size in nodes}
+    return tuple(sizes) if len(sizes) == 1 and len({node for node, _ in nodes}) == len(nodes) else ()
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The network as a group sees it that consists of these ranks, numbered 0, 1, ... in this order."""
+
+    network: Network
+    ranks: tuple[int, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Group) and self.network is other.network and self.ranks == other.ranks
+
+    def __hash__(self) -> int:
+        return hash((id(self.network), self.ranks))
+
+    @property
+    def gamma(self) -> float:
+        """Seconds to reduce one byte."""
+        return self.network.gamma
+
+    def node(self, rank: int) -> int:
+        """The number of the node that holds this rank of the group."""
+        return self.network.node(self.ranks[rank])
+
+    def route(self, source: int, dest: int) -> Route:
+        """The way between two ranks of the group."""
+        return self.network.route(self.ranks[source], self.ranks[dest])
+
+
+def among(network: Network, ranks: Sequence[int]) -> Network:
+    """The network as a group sees it that consists of these ranks, numbered 0, 1, ... in this order."""
+    own = getattr(network, "among", None)
+    if own is not None:  # a tree of switches keeps its levels as far as the group has them
+        return own(ranks)
+    return network if list(ranks) == list(range(len(ranks))) else Group(network, tuple(ranks))

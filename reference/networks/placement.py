@@ -32,7 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from .network import Network
+from .network import Network, levels_of
+from .ways import router
 
 # The two matrices and the objective -------------------------------------------------------------------------------
 
@@ -48,14 +49,11 @@ def distances(network: Network, slots: int | Sequence[int], nbytes: float = inf)
     if not nbytes > 0:
         raise ValueError(f"nbytes is {nbytes}: give the size of a typical message, more than 0 bytes")
     slots = _slots(network, slots)
-    apart = ~np.eye(len(slots), dtype=bool)
-    alpha, beta = np.zeros(apart.shape), np.zeros(apart.shape)
-    for level in network.levels:
-        alpha = np.where(apart, np.maximum(alpha, level.alpha), alpha)
-        beta = np.where(apart, np.maximum(beta, level.beta), beta)
-        group = slots // level.ranks
-        apart &= group[:, None] != group
-    return alpha / nbytes + beta
+    here, there = (each.ravel() for each in np.meshgrid(slots, slots, indexing="ij"))
+    apart, costs = here != there, np.zeros(len(here))
+    alpha, beta, _ = router(network, int(slots.max()) + 1).ways(here[apart], there[apart])
+    costs[apart] = alpha / nbytes + beta
+    return costs.reshape(len(slots), -1)
 
 
 def cost(order: Sequence[int] | np.ndarray, w, d) -> float:
@@ -73,7 +71,7 @@ def cost(order: Sequence[int] | np.ndarray, w, d) -> float:
 
 
 def ring_order(network: Network, slots: int | Sequence[int]) -> np.ndarray:
-    """The best order of the ranks for a ring on a network of levels, int [P]: node by node, pod by pod.
+    """The best order of the ranks for a ring on a tree of switches, int [P]: node by node, pod by pod.
 
     slots: P, or the slot of the network at which each rank sits. The slots of a group are consecutive, so visiting
     group by group on every level at once is visiting the slots in ascending order.
@@ -83,9 +81,12 @@ def ring_order(network: Network, slots: int | Sequence[int]) -> np.ndarray:
     its hops cross the level, and this ring has exactly g: it comes to each group once. (With g = 1 none does.)
     Hence it crosses every level as seldom as can be, and no other order is cheaper, whatever alpha and beta are. This
     takes hops that carry equal bytes, as a ring's do up to one element a block.
+    On any other network it is a good order: that of ring_order_from, by `distances`.
     Raises ValueError for impossible slots.
     """
-    return np.argsort(_slots(network, slots))
+    if levels_of(network):
+        return np.argsort(_slots(network, slots))
+    return ring_order_from(distances(network, slots))
 
 
 def ring_order_from(d) -> np.ndarray:
@@ -176,8 +177,9 @@ def _slots(network: Network, slots: Any) -> np.ndarray:
     at_least_one(len(slots))
     if slots.ndim != 1 or slots.dtype.kind not in "iu" or slots.min() < 0 or len(set(slots.tolist())) < len(slots):
         raise ValueError(f"each rank needs a slot of its own, a whole number >= 0, got {slots.tolist()}")
-    if slots.max() >= network.levels[-1].ranks:
-        raise ValueError(f"slot {slots.max()} is not on this network: it has slots 0 to {network.levels[-1].ranks - 1}")
+    held = levels_of(network)[-1].ranks if levels_of(network) else inf  # any other says so itself when it is asked
+    if slots.max() >= held:
+        raise ValueError(f"slot {slots.max()} is not on this network: it has slots 0 to {held - 1}")
     return slots
 
 

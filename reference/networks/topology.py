@@ -1,4 +1,4 @@
-"""Topology: find out by measuring which ranks are near each other, and make a Network of it.
+"""Topology: find out by measuring which ranks are near each other, and make a network of it.
 
 Idea      A program cannot see the wires, but a stopwatch can: a message within a node is quicker. So time every pair
           of ranks with a small and with a large message; where the times fall into classes that lie far apart, ranks
@@ -24,7 +24,7 @@ from math import inf
 import numpy as np
 
 from .. import mpi
-from .network import Level, Network
+from .switch_tree import Level, SwitchTree
 
 Partition = list[list[int]]
 
@@ -165,22 +165,22 @@ def path_types(partitions: Sequence[Partition], names: Sequence[str] | None = No
 
 def as_network(
     alpha, beta, partitions: Sequence[Partition], gamma: float = 0.0, uplinks: Sequence[int] | None = None
-) -> tuple[Network, np.ndarray]:
-    """The machine as a Network, and the order of the ranks, int [P], that makes every group consecutive.
+) -> tuple[SwitchTree, np.ndarray]:
+    """The machine as a SwitchTree, and the order of the ranks, int [P], that makes every group consecutive.
 
     alpha, beta [P, P]: of each level their medians count. gamma (s/byte) and uplinks, the cables of a group of each
     level (1 unless told), are not in them. In the network, rank order[i] sits at slot i.
-    Raises ValueError if the groups of a level are not of one size, which a Network cannot say.
+    Raises ValueError if the groups of a level are not of one size, which a SwitchTree cannot say.
     """
     sizes = [sorted({len(group) for group in partition}) for partition in partitions]
     if any(len(different) > 1 for different in sizes):
-        raise ValueError(f"a Network has groups of one size on each level, but these are of sizes {sizes}")
+        raise ValueError(f"a SwitchTree has groups of one size on each level, but these are of sizes {sizes}")
     ranks = [*(different[0] for different in sizes[:-1]), inf]
     found = [
         Level(size, *_medians(alpha, beta, partitions, depth), uplinks[depth] if uplinks else 1)
         for depth, size in enumerate(ranks)
     ]
-    return Network(tuple(found), gamma, "measured"), np.lexsort(_labels(partitions))
+    return SwitchTree(tuple(found), gamma, "measured"), np.lexsort(_labels(partitions))
 
 
 def describe(alpha, beta, partitions: Sequence[Partition], names: Sequence[str] | None = None) -> str:

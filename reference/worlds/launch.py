@@ -8,11 +8,11 @@ from typing import Any
 
 import cloudpickle
 
-from ..networks.network import Network, uniform
+from ..networks import Network, uniform
 from .programs import (
     MOST_REAL_RANKS,
-    check_network,
     check_program,
+    check_routes,
     check_slow,
     check_timeout,
     checked_ranks,
@@ -63,7 +63,8 @@ def launch(
     Ctrl-C has no effect, and a second Ctrl-C ends the process at once (watchdog.py). Real ranks are processes of their
     own: there such a launch raises TimedOut like any other.
 
-    Raises ValueError for impossible arguments, and a LaunchError (errors.py) when the program does not end well.
+    Raises ValueError for impossible arguments, TypeError for what is no network (networks/network.py), and a
+    LaunchError (errors.py) when the program does not end well.
     """
     check_program(program)
     check_timeout(timeout)
@@ -79,7 +80,7 @@ def launch(
 
 
 def _run_virtual(program, ranks, args, network, faults, buffered, timeout) -> Run:
-    check_network(network, ranks)
+    check_routes(network, ranks)
     for fault in faults:
         check_slow(fault, ranks)
     engine = Engine(ranks, network, {fault.rank: fault.factor for fault in faults}, buffered)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import networks
+
 MOST_REAL_RANKS = 256  # processes on one machine
 LAZY = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 NOT_PROGRAMS = (
@@ -69,8 +71,9 @@ def check_slow(fault: Any, ranks: int) -> None:
         raise ValueError(f"{fault} does not fit a launch of {ranks} ranks with positive, finite factors")
 
 
-def check_network(network: Any, ranks: int) -> None:
-    """ValueError if a message on this network would cost what is no number: a clock would stop or jump."""
+def check_routes(network: Any, ranks: int) -> None:
+    """TypeError if this is no network, ValueError if it would cost what is no number: a clock would stop or jump."""
+    networks.check_network(network)
     routes = [network.route(0, ranks - 1), network.route(ranks - 1, 0)]
     costs = [network.gamma, *(cost for route in routes for cost in (route.alpha, route.beta))]
     if not all(0 <= cost < math.inf for cost in costs):

@@ -59,7 +59,7 @@ def test_candidates_have_the_options_of_the_record(name):
     record = ALLREDUCE[name]
     for link in (LINK, None):
         for count in (64, 65):
-            setting = Setting(8, count, 4, link, (1, 2, 4, 5, 8))
+            setting = Setting(8, count, 4, link, (1, 2, 4, 5, 8), meet=link is not None)
             for own in record.candidates(setting):
                 assert list(own) == [option.name for option in record.options]
                 assert own.get("ranks_per_node", 2) in (2, 4)

@@ -12,9 +12,8 @@ from reference.collectives.evaluate import evaluate
 from reference.collectives.hierarchical import hierarchical_allreduce_cost
 from reference.collectives.ring import ring_allreduce_cost
 from reference.mpi import wtime
-from reference.networks import fabrics, paths
+from reference.networks import Link, fabrics, paths, two_level, uniform
 from reference.networks.links import LINKS
-from reference.networks.network import Link, two_level, uniform
 from reference.worlds import launch
 
 A, B, _ = LINK = Link(5e-6, 1e-11)

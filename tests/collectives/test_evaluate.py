@@ -8,7 +8,7 @@ from reference.collectives import ALLREDUCE
 from reference.collectives.evaluate import evaluate
 from reference.collectives.ring import ring_allreduce_rounds
 from reference.collectives.rounds import Round, where
-from reference.networks.network import Level, Network
+from reference.networks import Level, SwitchTree
 from reference.worlds import launch, networks
 
 from .test_algorithms import ACROSS, NETWORK, VIRTUAL, Call, Case, cases, played, uneven
@@ -154,7 +154,7 @@ def test_ranks_that_do_not_agree_are_refused(schedule, message):
 
 def test_more_ranks_than_a_network_has_are_refused():
     with pytest.raises(ValueError, match="5 ranks are not on one network: it holds 4"):
-        evaluate(ring_allreduce_rounds, 5, 10, 8, Network((Level(4, 1e-6, 1e-10),)))
+        evaluate(ring_allreduce_rounds, 5, 10, 8, SwitchTree((Level(4, 1e-6, 1e-10),)))
 
 
 @pytest.mark.parametrize("name", ["ring", "direct", "halving-doubling", "double tree"])

@@ -7,7 +7,7 @@ import pytest
 
 from reference.collectives.placed import traffic
 from reference.collectives.ring import ring_allreduce_rounds
-from reference.networks.network import Level, Network, fat_tree, two_level, uniform
+from reference.networks import Level, SwitchTree, fat_tree, two_level, uniform
 from reference.networks.placement import assign, cost, distances, ring_order, ring_order_from
 
 RING = ring_allreduce_rounds
@@ -79,7 +79,7 @@ def test_the_ranking_1_10_100_is_not_the_network():
     w, P = np.zeros((8, 8)), 8
     for i, j, bytes_ in [(0, 1, 2), (1, 2, 2), (0, 2, 2), (3, 4, 2), (4, 5, 2), (3, 5, 2), (6, 7, 3)]:
         w[i, j] = w[j, i] = bytes_
-    ranking = distances(Network((Level(2, 0, 1), Level(4, 0, 10), Level(8, 0, 100))), P)
+    ranking = distances(SwitchTree((Level(2, 0, 1), Level(4, 0, 10), Level(8, 0, 100))), P)
     assert ranking[0].tolist() == [0, 1, 10, 10, 100, 100, 100, 100]
     orders, seconds = all_orders(P), distances(TREE, P) / 1e-11
     by_ranking, by_network = costs(orders, w, ranking), costs(orders, w, seconds)
@@ -89,7 +89,7 @@ def test_the_ranking_1_10_100_is_not_the_network():
 
 def test_faster_links_further_up_make_no_byte_dearer():
     """100, 400, 800 Gbit/s from top of rack to core: one message is held up by the slowest of its links, the first."""
-    three_level = Network((Level(4, 1e-6, 8 / 100e9), Level(16, 2e-6, 8 / 400e9), Level(64, 3e-6, 8 / 800e9)))
+    three_level = SwitchTree((Level(4, 1e-6, 8 / 100e9), Level(16, 2e-6, 8 / 400e9), Level(64, 3e-6, 8 / 800e9)))
     d = distances(three_level, 64)
     assert np.unique(d[~np.eye(64, dtype=bool)]).tolist() == [8 / 100e9]
     assert len(np.unique(distances(three_level, 64, nbytes=1000))) == 4  # latencies differ, and 0
@@ -197,7 +197,7 @@ def test_assign_is_repeatable_and_never_worse_than_its_start():
         (lambda: ring_order_from([0, 1]), r"square matrix \[P, P\], got shape \(2,\)"),
         (lambda: ring_order(TWO_LEVEL, 0), "at least 1 position"),
         (lambda: ring_order(TWO_LEVEL, [0, 3, 3]), r"a slot of its own.* \[0, 3, 3\]"),
-        (lambda: ring_order(Network((Level(4, 1e-6, 0),)), 5), "slot 4 .* slots 0 to 3"),
+        (lambda: ring_order(SwitchTree((Level(4, 1e-6, 0),)), 5), "slot 4 .* slots 0 to 3"),
         (lambda: distances(TWO_LEVEL, [-1, 0]), "a slot of its own"),
         (lambda: distances(TWO_LEVEL, 4, nbytes=0), "nbytes is 0"),
     ],

@@ -49,8 +49,8 @@ NAN, INF = float("nan"), float("inf")
         ({"faults": [Slow(0, NAN)]}, "finite"),
         ({"faults": [Slow(0, INF)]}, "finite"),
         ({"faults": [Slow(0.5, 2.0)]}, "rank=0.5"),
-        ({"network": SimpleNamespace(gamma=0.0, route=lambda a, b: SimpleNamespace(alpha=NAN, beta=1.0))}, "nan"),
-        ({"network": SimpleNamespace(gamma=INF, route=lambda a, b: SimpleNamespace(alpha=0, beta=1.0))}, "inf"),
+        ({"network": SimpleNamespace(gamma=0.0, node=int, route=lambda a, b: networks.Route(NAN, 1.0))}, "nan"),
+        ({"network": SimpleNamespace(gamma=INF, node=int, route=lambda a, b: networks.Route(0.0, 1.0))}, "inf"),
         ({"program": 5}, "got int"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import mpi
-from ...networks.network import Network
+from ...networks.network import Network, among
 from .. import spelling
 from ..buffers import NOTHING, Buffer, as_buffer
 from ..errors import LaunchError
@@ -84,7 +84,7 @@ class PointToPoint:
     @property
     def network(self) -> Network:
         """The network as the ranks of this group see it."""
-        return self._engine.network.among(self._context.group)
+        return among(self._engine.network, self._context.group)
 
     def wtime(self) -> float:
         """This rank's clock in seconds."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from reference.collectives.ring import ring_allreduce
 from reference.models import GPT, TINY, Data, text
 from reference.mpi import compute
+from reference.networks import uniform
 from reference.networks.links import link
-from reference.networks.network import uniform
 from reference.perf.roofline import device
 from reference.pipeline.analysis.published import read_rows
 from reference.pipeline.analysis.validate import validate

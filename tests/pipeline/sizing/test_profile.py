@@ -5,7 +5,7 @@ import torch
 
 from reference.data_parallel.memory import ADAM, ADAM_MIXED
 from reference.models import CNN, GPT, MLP, TINY, Data, cross_entropy_sum, text
-from reference.networks.network import uniform
+from reference.networks import uniform
 from reference.perf.meter import Meter
 from reference.perf.roofline import device
 from reference.pipeline.runtime.executor import Pipeline
