@@ -55,8 +55,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Run the parts that were asked for and return the exit status."""
     asked = parser().parse_args(argv)
-    if asked.part and asked.changed:
-        parser().error(f"either {asked.part.name} or what a change can break")
+    if asked.changed and (asked.part or asked.long):
+        parser().error("--changed chooses the tests: it goes with no part, and not with --long")
     wanted = changed.part(asked.changed) if asked.changed else asked.part or everything()
     if wanted is None:
         return 0

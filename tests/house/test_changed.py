@@ -253,3 +253,10 @@ def test_changes_run_by_the_same_commands_with_the_same_status(ci, monkeypatch, 
     assert test.main(["--changed", "none"]) == 0 and not ran
     assert test.main(["--changed", "--no-lint"]) == 1
     assert ran == ["unit tests of what has changed", "graders of what has changed"]
+
+
+@pytest.mark.parametrize("other", ["9", "--long"])
+def test_what_a_change_can_break_is_no_part_and_no_long_run(ci, other, capsys):
+    with pytest.raises(SystemExit):
+        ci("test").main(["--changed", "HEAD", other])
+    assert "--changed chooses the tests" in capsys.readouterr().err
