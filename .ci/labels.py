@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 LABELS = ("Idea", "Before", "After", "Sends", "Price", "Exact", "Left out", "Source", "Try")
 COLUMN = 10  # spaces below a label
-TO_DO = ("reference/collectives", "reference/networks")  # folders that have other labels still
 
 
-def faults(root: Path, to_do: Collection[str] = TO_DO) -> list[str]:
+def faults(root: Path) -> list[str]:
     """Return one line for each label that is none of the nine."""
-    paths = (path.relative_to(root).as_posix() for path in sorted((root / "reference").rglob("*.py")))
+    told = f"is none of the labels {', '.join(LABELS)}: write a sentence under one of them"
     return [
-        f"{path}, line {line}: {label!r} is none of the labels {', '.join(LABELS)}: write a sentence under one of them"
-        for path in paths
-        if not path.startswith(tuple(to_do))
-        for line, label in others((root / path).read_text())
+        f"{path.relative_to(root).as_posix()}, line {line}: {label!r} {told}"
+        for path in sorted((root / "reference").rglob("*.py"))
+        for line, label in others(path.read_text())
     ]
 
 

@@ -1,17 +1,31 @@
 """Pipelined binary trees: all-reduce with one tree, and with two at once in which nobody is idle.
 
-Paper     Sanders, Speck & Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (2009);
-          Jeaugey, "Massively scale your deep learning training with NCCL 2.4" (2019) uses their idea.
 Idea      Cut the array into S segments and let them follow each other up a binary tree, and down again. In one tree
           half of the ranks are leaves that send once and never receive a contribution, while an inner rank receives
           twice. So take a second tree in which leaves and inner ranks have changed places, and give each tree half of
           the array.
-Rounds    A rank has at most two children, over both trees, and at most one parent in each. Paint the
-          edges in two colours so that nobody sends, or receives, twice in one colour: even rounds belong to one colour,
-          odd ones to the other, and in every round a rank sends one segment and receives one.
-Time      with R(S) = h + 2 (S - 1) rounds each way, h about 2 log2 P, segments of n_S bytes:
+          A rank has at most two children, over both trees, and at most one parent in each. Paint the edges in two
+          colours so that nobody sends, or receives, twice in one colour: even rounds belong to one colour, odd ones to
+          the other, and in every round a rank sends one segment at most and receives one at most.
+
+              P = 4, S = 1. Tree 0: 0 above 2, 2 above 1 and 3; tree 1: 3 above 1, 1 above 0 and 2. A pair of digits:
+              of how many ranks the half of each tree is the sum; a dot: handed on
+              rank      0   1   2   3
+              start    11  11  11  11
+              round 1  1.  .2  21  11
+              round 2  1.  .3  3.  .1
+              round 3  4.  .3  ..  .1
+              round 4  4.  ..  ..  .4
+              round 5  4.  .4  ..  .4
+              round 6  4.  .4  4.  .4
+              round 7  4.  .4  44  44
+              round 8  44  44  44  44
+
+Price     With R(S) = h + 2 (S - 1) rounds each way, h about 2 log2 P, segments of n_S bytes:
           at most 2 R(S) (alpha + n_S beta) + R(S) n_S gamma: near 4 n beta with one tree, 2 n beta with two
-Left out  beginning the way down before the way up has ended.
+Left out  Beginning the way down before the way up has ended.
+Source    Sanders, Speck & Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (2009);
+          Jeaugey, "Massively scale your deep learning training with NCCL 2.4" (2019) uses their idea.
 """
 
 from __future__ import annotations
@@ -74,7 +88,7 @@ def paint(ranks: int, trees: int) -> tuple[tuple[Edges, ...], int]:
     ]
     colour, start = _colours(edges), _starts(edges, _colours(edges))
     by_colour = []
-    for c in (0, 1):
+    for c in (0, 1):  # a rank sends over one edge of a colour at most, and receives over one: an entry each
         to, source = np.full(ranks, mpi.PROC_NULL), np.full(ranks, mpi.PROC_NULL)
         out, come, sends, receives = np.zeros((4, ranks), int)
         for edge in edges:

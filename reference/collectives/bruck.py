@@ -1,12 +1,12 @@
 """Bruck's allgather and all-to-all: ceil(log2 P) rounds for any number of ranks.
 
-Paper     Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms for all-to-all communications in multiport
-          message-passing systems" (1997).
 Idea      allgather   in round k pass on all blocks that you have, 1, 2, 4, ..., to the rank that many places behind
           all-to-all  write the number of places that a block has to travel in binary; in round k all blocks whose bit k
                       is set travel 2^k places at once, in one message
-Time      allgather   ceil(log2 P) alpha + about (P - 1) / P n beta: as few bytes as the ring in far fewer rounds
+Price     allgather   ceil(log2 P) alpha + about (P - 1) / P n beta: as few bytes as the ring in far fewer rounds
           all-to-all  ceil(log2 P) (alpha + about n / 2 beta): fewer rounds than P - 1, but each block travels often
+Source    Bruck, Ho, Kipnis, Upfal & Weathersby, "Efficient algorithms for all-to-all communications in multiport
+          message-passing systems" (1997).
 """
 
 from __future__ import annotations

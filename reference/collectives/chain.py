@@ -1,11 +1,11 @@
 """Broadcast of large messages: a pipelined chain, and a scatter followed by an allgather.
 
-Source    van de Geijn, "On global combine operations" (1994); Thakur, Rabenseifner & Gropp (2005).
 Idea      A binomial tree sends all n bytes ceil(log2 P) times in a row. A chain cuts them into S segments and
           works like a bucket brigade: while a rank passes one segment on, it receives the next. Or: scatter the
           array, so that every rank has one block, and let an allgather bring them together.
-Time      chain (P - 2 + S) (alpha + n_S beta), which nears n beta for large n
+Price     chain (P - 2 + S) (alpha + n_S beta), which nears n beta for large n
           scatter-allgather (ceil(log2 P) + P - 1) alpha + about 2 (P - 1) / P n beta
+Source    van de Geijn, "On global combine operations" (1994); Thakur, Rabenseifner & Gropp (2005).
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""What a collective costs: the parts of a time, what each rank sends, and the least that both can be.
+"""The cost of a collective: the parts of a time, what each rank sends, and the least that both can be.
 
-Model     A message of n bytes takes alpha + n beta seconds; a rank sends one and receives one at a time; combining
+Idea      A message of n bytes takes alpha + n beta seconds; a rank sends one and receives one at a time; combining
           costs gamma seconds per byte (Hockney 1994; Thakur, Rabenseifner & Gropp 2005).
-Formulas  The closed form of each schedule stands below the schedule: `ring_allreduce_cost(P, count, itemsize, link)`
-          in ring.py. Here is what they share.
+          The closed form of each schedule stands below the schedule: `ring_allreduce_cost(P, count, itemsize, link)` in
+          ring.py. Here is what they share.
 Exact     On a uniform network these are not estimates: the virtual cluster takes exactly this long, for any number of
           ranks and any length, unless the docstring says otherwise. Blocks differ by one element at most, the longer
           ones come first, and the largest of each round lies on the longest way through the schedule.
-Symbols   P ranks; arrays of `count` elements of `itemsize` bytes, n bytes together, cut into P blocks; n_P is the bytes
-          of the largest block; link: alpha in seconds, beta and gamma in seconds per byte.
+
+Letters: P ranks; arrays of `count` elements of `itemsize` bytes, n bytes together, cut into P blocks; n_P is the bytes
+of the largest block; link: alpha in seconds, beta and gamma in seconds per byte.
 """
 
 from __future__ import annotations

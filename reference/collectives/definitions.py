@@ -1,4 +1,4 @@
-"""What every collective does, in one picture that is drawn from a run.
+"""Definitions of the collectives: what each of them does, in one picture that is drawn from a run.
 
     draw_definitions(launch(definitions, 4).results)
 

@@ -1,11 +1,11 @@
 """Direct exchange: every rank talks to every other, with all its messages under way at once.
 
-Source    Thakur, Rabenseifner & Gropp (2005), pairwise exchange; the order r + 1, r + 2, ...
-          keeps two senders from meeting at one receiver.
 Idea      Rank r wants the sum of the blocks r: let everybody send theirs to it. No message depends on another, so all
           are posted together, and whoever is late holds up nobody but himself.
-Time      P - 1 rounds of a block each way, as the ring; while a block comes in, the one before it is added.
+Price     P - 1 rounds of a block each way, as the ring; while a block comes in, the one before it is added.
           On real machines often the fastest for large messages: two waits instead of 2 (P - 1).
+Source    Thakur, Rabenseifner & Gropp (2005), pairwise exchange; the order r + 1, r + 2, ...
+          keeps two senders from meeting at one receiver.
 """
 
 from __future__ import annotations

@@ -1,14 +1,23 @@
 """Recursive doubling and halving: log2 P rounds between partners whose numbers differ in one bit.
 
-Source    Rabenseifner, "Optimization of collective reduction operations" (2004); Thakur, Rabenseifner & Gropp (2005).
 Idea      doubling  in round k exchange everything you have with rank XOR 2^k: what you know doubles
           halving   exchange halves instead, keep combining what remains yours: it halves
           halving-doubling (Rabenseifner): a reduce-scatter by halving, an allgather by doubling
-Fold      If P is no power of two, the first pairs of neighbours act as one: the odd one of a pair hands its array to
+          If P is no power of two, the first pairs of neighbours act as one: the odd one of a pair hands its array to
           the even one, looks on, and is told the result.
-Time      recursive doubling log2 P (alpha + n beta + n gamma) for a power of two     best for small messages
+
+              halving-doubling, P = 4. Of each block: how many ranks' numbers it is the sum of; a dot: handed on
+              rank        0     1     2     3
+              start    1111  1111  1111  1111
+              round 1  22..  22..  ..22  ..22
+              round 2  4...  .4..  ..4.  ...4
+              round 3  44..  44..  ..44  ..44
+              round 4  4444  4444  4444  4444
+
+Price     recursive doubling log2 P (alpha + n beta + n gamma) for a power of two     best for small messages
           halving-doubling   2 log2 P alpha + 2 (P - 1) / P n beta + (P - 1) / P n gamma for a power of two: as few
                              bytes as possible, and twice the least latency; a fold adds 2 (alpha + n beta) + n gamma
+Source    Rabenseifner, "Optimization of collective reduction operations" (2004); Thakur, Rabenseifner & Gropp (2005).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The remaining collectives in their plainest good form: barrier, scatter, gather, all-to-all.
 
-Sources   barrier: Hensgen, Finkel & Manber, "Two algorithms for barrier synchronization" (1988);
+Source    barrier: Hensgen, Finkel & Manber, "Two algorithms for barrier synchronization" (1988);
           pairwise exchange: Thakur, Rabenseifner & Gropp (2005).
 """
 

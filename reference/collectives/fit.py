@@ -1,11 +1,11 @@
-"""What this machine can do: alpha, beta and gamma from measurements, with what they leave unexplained.
+"""A fit of this machine: alpha, beta and gamma from measurements, with what they leave unexplained.
 
 Idea      The closed forms are linear in alpha and beta. So measure a few all-reduces and solve for these
           numbers: least squares of the *relative* errors, for a time of 20 us counts as much as one of 20 ms.
           gamma comes first, from adding alone: in one schedule it cannot be told from beta.
-Two fits  One alpha and beta for all algorithms say what the machine is like. An own pair for each algorithm says what
-          that algorithm makes of it: messages in flight at once, waits and memory traffic are not in the model.
-          NCCL's tuner keeps such a table too, of latency and efficiency by algorithm (src/graph/tuning.cc).
+Exact     One alpha and beta for all algorithms say what the machine is like. An own pair for each algorithm says what
+          that algorithm makes of it: messages in flight at once, waits and memory traffic are not in the model. NCCL's
+          tuner keeps such a table too, of latency and efficiency by algorithm (src/graph/tuning.cc).
 Left out  Bends in the curves, where caches overflow or a library changes its protocol: see `residuals`.
 """
 

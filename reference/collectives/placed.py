@@ -3,7 +3,8 @@
 Idea      A schedule speaks of positions 0, ..., P-1. Which rank plays which is open, and on most networks it matters
           (networks/placement.py finds the order). `traffic` counts the schedule's bytes from position to position;
           `placed` is the same schedule with position i played by rank order[i].
-In MPI    comm.Split(0, position) makes a communicator whose rank i is rank order[i], and no schedule has to know.
+          In MPI comm.Split(0, position) makes a communicator whose rank i is rank order[i], and no schedule has to
+          know.
 """
 
 from __future__ import annotations

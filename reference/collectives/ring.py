@@ -1,14 +1,23 @@
 """Ring reduce-scatter, allgather and allreduce: the algorithm that moves large gradients.
 
-Paper     Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009).
 Idea      Cut the array into P blocks. Every rank passes one block to its right neighbour in every step, so all links
           are busy all the time. In the first P - 1 steps each block travels once around and collects the sum
           (reduce-scatter); in P - 1 more it travels around once more, finished (allgather).
+
+              P = 3. Of each block: how many ranks' numbers it is the sum of; a dot: handed on
+              rank       0    1    2
+              start    111  111  111
+              round 1  12.  .12  2.1
+              round 2  3..  .3.  ..3
+              round 3  3.3  33.  .33
+              round 4  333  333  333
+
 Before    every rank sends its whole array to one that adds:   that one receives (P - 1) n bytes
 After     every rank sends and receives, on average            2 (P - 1) / P n bytes: the least possible
-Sends     each rank 2 (P - 1) messages of about n / P bytes
-Time      2 (P - 1) (alpha + n_P beta) + (P - 1) n_P gamma, n_P bytes in the largest block
-Left out  several rings at once over several links, pipelining inside a block.
+Sends     Each rank 2 (P - 1) messages of about n / P bytes
+Price     2 (P - 1) (alpha + n_P beta) + (P - 1) n_P gamma, n_P bytes in the largest block
+Left out  Several rings at once over several links, pipelining inside a block.
+Source    Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009).
 Try       mpirun -n 8 python -m reference.ring_allreduce
 """
 

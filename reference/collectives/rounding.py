@@ -1,6 +1,5 @@
-"""How equal is equal: what rounding may do to a sum over ranks, and no more.
+"""Rounding: how equal is equal, what it may do to a sum over ranks, and no more.
 
-Source    Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed. 2002), sections 3.1 and 4.2.
 Idea      A computed addition is the exact one times (1 + d), |d| <= u, with u = 2^-24 in float32. In whatever order P
           numbers are added, each passes through at most h additions on its way into the sum, so
 
@@ -9,8 +8,10 @@ Idea      A computed addition is the exact one times (1 + d), |d| <= u, with u =
           and two computed sums are at most the sum of their two allowances apart. h is P - 1 in a ring, about log2 P
           in a tree: `longest_chain` reads it off the schedule. The bound is relative to the sum of magnitudes, not to
           the sum: where numbers cancel, no fixed relative tolerance is right.
-So        integers, max and min are exact; float sums are compared with `difference`, which tells rounding from a bug.
+Exact     Integers, max and min are exact; float sums are compared with `difference`, which tells rounding from a
+          bug.
 Left out  Overflow. Products are allowed g(h) |x_1 ... x_P|, if none of the partial products underflows.
+Source    Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed. 2002), sections 3.1 and 4.2.
 """
 
 from __future__ import annotations

@@ -150,14 +150,15 @@ def carry_out(comm, posts: Iterable[Posts], send, recv, op=mpi.SUM, tag: int | N
     combine, scratch = combiner(op, recv), []
     tag = mpi.fresh_tag(comm) if tag is None else tag  # one for all rounds: messages of a pair of ranks keep order
     for receives, sends in posts:
-        arrivals = []
+        arrivals = []  # receives are posted before sends: what comes finds its memory
         for source, first, end, combines in receives:
             incoming = target = recv[first:end]
-            if combines or end > len(recv):
+            if combines or end > len(recv):  # not into the array: to be combined with what is there, or wrapped around
                 incoming = _scratch(scratch, len(arrivals), recv, end - first)
             arrivals.append((comm.Irecv(incoming, source, tag), incoming, target, combines, source))
         requests = [comm.Isend(_taken(send, first, end), to, tag) for to, first, end in sends]
         for request, incoming, target, combines, source in arrivals:
+            # each is combined while those behind it are under way; the sends are waited for with the last
             yield [request, *requests] if request is arrivals[-1][0] else [request]
             if combines:
                 combine(target, incoming, source < comm.rank)  # in the order of ranks: both ends of an exchange agree

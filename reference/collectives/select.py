@@ -3,12 +3,12 @@
 Idea      There is a formula for the time of every algorithm, so ask all of them and take the least. Where two meet is
           computed, for this network and this number of ranks; it is no constant of nature. The "256 KB" and "10 MB"
           below which one "should use a tree" are two readings from machines that nobody names.
-Known     on the virtual cluster its network, and the formulas are those of its clock; on real ranks a Fit of this
-          machine (fit.py)
-Levels    On any other network than a uniform one the schedules themselves are timed (evaluate.py), contention
-          included; where ranks form nodes, the hierarchical one is a candidate.
-Together  k small arrays reduced one by one cost k latencies; copied into one buffer, they cost one (cost.aggregated).
-          The price: two copies, and the first waits for the last to be ready; what could have been sent meanwhile is
+          On the virtual cluster its network is known, and the formulas are those of its clock; on real ranks a Fit of
+          this machine (fit.py) is.
+          On any other network than a uniform one the schedules themselves are timed (evaluate.py), contention included;
+          where ranks form nodes, the hierarchical one is a candidate.
+Price     k small arrays reduced one by one cost k latencies; copied into one buffer, they cost one (cost.aggregated).
+          That takes two copies, and the first waits for the last to be ready; what could have been sent meanwhile is
           overlap lost (cost.finish). So frameworks aggregate up to a limit: buckets.
 """
 

@@ -1,11 +1,11 @@
 """Binomial trees: broadcast, reduce, scatter and gather in ceil(log2 P) rounds, for messages whose latency counts.
 
-Source    Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH" (2005).
 Idea      In every round each rank that has the message passes it on: 1, 2, 4, ... ranks have it. A reduction is the
           same tree with time turned round. A scatter hands on half of what is left, a gather is a scatter backwards.
-Time      broadcast ceil(log2 P) (alpha + n beta); reduce the same + n gamma in every round;
+Price     broadcast ceil(log2 P) (alpha + n beta); reduce the same + n gamma in every round;
           scatter, gather ceil(log2 P) alpha + about (P - 1) / P n beta
-Left out  pipelining: cut into segments, a tree can do better for large messages (binary_tree.py, chain.py).
+Left out  Pipelining: cut into segments, a tree can do better for large messages (binary_tree.py, chain.py).
+Source    Thakur, Rabenseifner & Gropp, "Optimization of collective communication operations in MPICH" (2005).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Flows that share links: who gets how much, and how senders find out without asking.
+"""Congestion: flows that share links, who gets how much, and how senders find out without asking.
 
 Elsewhere in this course a link carries one message at a time and the others wait (network.py). Real networks
 interleave packets, so flows share. Two questions, two classic answers:

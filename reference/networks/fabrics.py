@@ -1,8 +1,5 @@
 """Fabrics: who is joined to whom by how many cables, and what that buys.
 
-Sources   Dally & Towles, "Principles and Practices of Interconnection Networks" (2004): the words, torus, hypercube;
-          Leiserson (1985) and Al-Fares, Loukissas & Vahdat (2008): fat tree; Kim, Dally, Scott & Abts (2008):
-          dragonfly; NVIDIA's white papers on DGX-1 (2017) and DGX A100 (2020).
 Idea      Three numbers, all counted in cables, say most of what a fabric is good for.
           degree      cables at one node: what it costs in ports
           diameter    cables on the longest of the shortest ways: what latency adds up to
@@ -11,6 +8,9 @@ Before    4,096 ranks in one ring:         2 cables at each, diameter 2,048, bis
 After     in a torus of 16 x 16 x 16:      6 cables at each, diameter    24, bisection 512
           in a hypercube:                 12 cables at each, diameter    12, bisection 2,048
 Left out  What a cable carries (network.py: alpha and beta) and which way a message takes among several (paths.py).
+Source    Dally & Towles, "Principles and Practices of Interconnection Networks" (2004): the words, torus, hypercube;
+          Leiserson (1985) and Al-Fares, Loukissas & Vahdat (2008): fat tree; Kim, Dally, Scott & Abts (2008):
+          dragonfly; NVIDIA's white papers on DGX-1 (2017) and DGX A100 (2020).
 
 A fabric is {node: {neighbour: cables}}, the same in both directions. Ranks are the numbers 0, ..., P-1, switches have
 names such as ("core", 3). In the fabrics without switches a rank stands for a router with all that hangs on it.

@@ -1,4 +1,4 @@
-"""What a network is: three things that worlds, evaluation and choice ask of it, and no more.
+"""A network as an interface: three things that worlds, evaluation and choice ask of it, and no more.
 
     class Bus:  # one cable for all: whoever wants to send waits for it
         gamma = 0.0

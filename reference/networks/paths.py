@@ -1,8 +1,5 @@
 """Paths: which way a message should take, over which of several at once, and what to do when one is busy.
 
-Sources   Dijkstra (1959) for all of it; Pollack, "The maximum capacity through a network" (1960): the widest path; Chen
-          & Chin, "The quickest path problem" (1990): alpha and bandwidth together; Ford & Fulkerson (1956): no way of
-          splitting beats the narrowest cut.
 Idea      "Dijkstra, with bandwidths as weights" says nothing until it is said what is added up. Dijkstra finds the
           least label in any graph in which the label of a way cannot fall as the way grows longer. Two labels do:
           max(-bandwidth)         of the links so far: the widest path, whose narrowest link is widest
@@ -11,9 +8,13 @@ Before    the least sum of BW      seeks out the slow links
           the least sum of 1 / BW  is the second label without alpha; it trades one narrow link for two wide ones, and
                                    is neither the widest path nor, where nodes send on what they have, the quickest
 After     `widest_path` for a long stream, `quickest_path` for a message of n bytes
-In NCCL   A breadth-first search from every GPU and card: fewest hops first, then width, the least of the links' so
-          far (ncclTopoSetPaths in src/graph/paths.cc). On a DGX-1 it finds the ways by way of another GPU (PATH_NVB).
+          NCCL takes a breadth-first search from every GPU and card: fewest hops first, then width, the least of the
+          links' so far (ncclTopoSetPaths in src/graph/paths.cc). On a DGX-1 it finds the ways by way of another GPU
+          (PATH_NVB).
 Left out  What others do meanwhile, but for `reroute`; routing in the network itself, which most switches decide alone.
+Source    Dijkstra (1959) for all of it; Pollack, "The maximum capacity through a network" (1960): the widest path; Chen
+          & Chin, "The quickest path problem" (1990): alpha and bandwidth together; Ford & Fulkerson (1956): no way of
+          splitting beats the narrowest cut.
 
 Letters: bandwidth {u: {v: bytes/s}}, a link from u to v that is not named does not exist; one in each direction, so
 name both. A fabric of networks/fabrics.py, in cables instead of bytes/s, is such a graph. n bytes.

@@ -1,24 +1,24 @@
 """Placement: which rank plays which part of a schedule, so that heavy traffic stays on near links.
 
-Sources   Koopmans & Beckmann, "Assignment problems and the location of economic activities" (1957) for the objective,
-          the quadratic assignment problem; Sahni & Gonzalez (1976): NP-hard, and NP-hard even to come within a given
-          factor of the optimum. So search is all there is for traffic of any shape, and a ring on a tree is worth
-          treating by itself: there the best order is known.
 Idea      A schedule speaks of positions 0, ..., P-1. Let position i be played by rank order[i]. Choose the order that
           minimises sum_ij w[i, j] d[order[i], order[j]]: bytes from position i to j, times seconds per byte between
           the ranks that play them.
+          A distance is what a byte costs on the network at hand (`distances`), or measured. The table that is often
+          printed, 1 in a node, 10 in a rack, 100 beyond, is an arbitrary ranking: on a tree whose core is as fast as
+          its racks the two last are equal, and the order that the ranking calls best costs more than the best one.
+          In MPI comm.Split(0, position) makes a communicator whose rank i is rank order[i]; Create_cart(...,
+          reorder=True) leaves the choice to the library.
 Before    ranks dealt out to the nodes in turn, ring in the order of ranks:      every hop leaves its node
 After     the ring visits node by node:                                          one hop a node leaves it
-Distance  What a byte costs on the network at hand (`distances`), or measured. The table that is often printed, 1 in a
-          node, 10 in a rack, 100 beyond, is an arbitrary ranking: on a tree whose core is as fast as its racks
-          the two last are equal, and the order that the ranking calls best costs more than the best one.
 Left out  The objective adds up seconds of messages; it is not the time when the last rank is through. It knows
           nothing of two messages that meet on a cable (so it flatters bad orders), of messages that go at one
           time (two slow ones side by side cost the clock one), or of the order in which they go. Choose by `cost`, then
           check by `evaluate`, which has the clock. Also left out: a separate price per message (a second w and d, whose
           costs add), and several positions on one rank.
-In MPI    comm.Split(0, position) makes a communicator whose rank i is rank order[i]; Create_cart(..., reorder=True)
-          leaves the choice to the library.
+Source    Koopmans & Beckmann, "Assignment problems and the location of economic activities" (1957) for the objective,
+          the quadratic assignment problem; Sahni & Gonzalez (1976): NP-hard, and NP-hard even to come within a given
+          factor of the optimum. So search is all there is for traffic of any shape, and a ring on a tree is worth
+          treating by itself: there the best order is known.
 
 Letters: P positions and as many ranks, w [P, P] traffic, d [P, P] distances, order [P]. Rank r sits at a slot of the
 network: slot r if the launcher filled the machine in order, any other if it did not.

@@ -1,23 +1,24 @@
 """Priority: in which order messages leave over one port, when the first that is ready is not the first that is needed.
 
-Sources   Jayarajan et al., "Priority-based Parameter Propagation for Distributed DNN Training" (P3, 2019); Peng et al.,
-          "A Generic Communication Scheduler for Distributed DNN Training Acceleration" (ByteScheduler, 2019). Jackson
-          (1955) and Horn (1974) for what is best: the earliest deadline first.
 Idea      The backward pass ends with layer 0, so its gradient is ready last. The next forward pass begins with layer 0,
           so its gradient is needed first. First in, first out is the wrong way round.
+          The orders:
+            fifo          first in, first out: what a plain queue does, such as the one stream of a process group
+            by_queue      a number for each message, lower first; P0 critical path, P1 large blocks, P2 ordinary, P3
+                          auxiliary is the coarse form, the number of the layer the fine one
+            weighted      the formula a T_compute + b T_comm_dependent + c CriticalPath, more first. It and the
+                          numbers stand in for what one would rather know:
+            by_deadline   when it is needed. If chunks cost nothing, no order has a smaller greatest lateness (Horn)
 Before    layers 3 2 1 0 one after the other; forward 0 waits for all of them
 After     layer 0 overtakes what has not left yet; while forward 0, 1, ... compute, the others come in
-Chunks    A message that has begun cannot be called back, so a large one that matters little holds up a small one that
+Price     A message that has begun cannot be called back, so a large one that matters little holds up a small one that
           matters much: priority inversion. Cut into chunks, it makes way at the next boundary. Every chunk costs alpha,
           so chunks can also be too small. The bytes on the wire are the same in any order.
-Orders    fifo          first in, first out: what a plain queue does, such as the one stream of a process group
-          by_queue      a number for each message, lower first; P0 critical path, P1 large blocks, P2 ordinary, P3
-                        auxiliary is the coarse form, the number of the layer the fine one
-          weighted      the formula a T_compute + b T_comm_dependent + c CriticalPath, more first. It and the
-                        numbers stand in for what one would rather know:
-          by_deadline   when it is needed. If chunks cost nothing, no order has a smaller greatest lateness (Horn)
 Left out  Several ports; and that ranks must agree: all start their collectives in one order, so a real scheduler
           decides on one rank, or from numbers that are alike on all.
+Source    Jayarajan et al., "Priority-based Parameter Propagation for Distributed DNN Training" (P3, 2019); Peng et al.,
+          "A Generic Communication Scheduler for Distributed DNN Training Acceleration" (ByteScheduler, 2019). Jackson
+          (1955) and Horn (1974) for what is best: the earliest deadline first.
 
 One message stands for whatever the port does for a gradient; for a ring all-reduce give serve alpha = 2 (P - 1) alpha
 and beta = 2 (P - 1) / P beta.

@@ -3,15 +3,15 @@
 Idea      A program cannot see the wires, but a stopwatch can: a message within a node is quicker. So time every pair
           of ranks with a small and with a large message; where the times fall into classes that lie far apart, ranks
           that reach each other within the nearest class form a node, nodes within the next one a rack, and so on.
+          In NCCL the same comes first whenever a communicator is made, but links are looked up and not timed: PCIe tree
+          and NUMA nodes at the operating system, NVLinks and NVSwitches at the driver (src/graph/xml.cc), the bandwidth
+          of each kind of link in a table (topo.h). Then the path of every pair is rated by the farthest kind of link on
+          it (paths.cc): PATH_TYPES.
 Before    ranks in whatever order the launcher gave them, alpha and beta from a data sheet
 After     alpha, beta = probe(comm)
           groups = levels(alpha / nbytes + beta)                what a byte of a message of nbytes takes
           network, order = as_network(alpha, beta, groups)      for choose(P, count, itemsize, network)   (select.py)
           comm.Split(0, int(np.argsort(order)[comm.rank]))      the same ranks, numbered node by node  (placement.py)
-In NCCL   The same comes first whenever a communicator is made, but links are looked up and not timed: PCIe tree and
-          NUMA nodes at the operating system, NVLinks and NVSwitches at the driver (src/graph/xml.cc), the bandwidth of
-          each kind of link in a table (topo.h). Then the path of every pair is rated by the farthest kind of link on it
-          (paths.cc): PATH_TYPES.
 Left out  Cables: one pair at a time meets no other (with together=True it does). Directions: half a round trip is
           taken for either. Wires that are no tree: of a torus `levels` sees only that all of it hangs together.
 """
@@ -93,6 +93,7 @@ def probe(
 
 def _hand_over(comm, last: int, pair: tuple[int, int]) -> None:
     """Pass the baton from a rank that is through to the next pair: no barrier, for that would not quite be over yet."""
+    # whoever has the baton knows that the last pair is through; `last` itself need not send it to itself
     for rank in pair:
         if comm.rank == last != rank:
             comm.Send(np.empty(0, np.uint8), rank)

@@ -1,4 +1,4 @@
-"""What a protocol adds to a message: headers on the wire, and work of the processors at both ends.
+"""Transport: what a protocol adds to a message, headers on the wire and work of the processors at both ends.
 
 On the wire. A message of n bytes travels as ceil(n / m) packets of up to m bytes, and each packet adds headers,
 checksums and, on Ethernet, a gap. That costs a few per cent, and the larger the packets, the less. The three here:
