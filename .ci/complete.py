@@ -58,6 +58,11 @@ def of_package(root: Path, name: str) -> Iterator[str]:
     """Yield what a package lacks; name: "pipeline", or "pipeline/runtime", a room of it."""
     if not _tests(root, name):
         yield f"tests/{name}/, its tests"
+    pages = "".join(_text(page) for page in sorted((root / "book/api").glob("*.md")))
+    for module in sorted(path.stem for path in (root / "reference" / name).glob("*.py")):
+        path = f"reference.{name.replace('/', '.')}.{module}"
+        if module != "__init__" and not re.search(rf":: {re.escape(path)}\b", pages):
+            yield f"an entry for {path} (book/api/{name.partition('/')[0]}.md)"
     if "/" in name:
         return
     if not (root / f"book/api/{name}.md").exists():

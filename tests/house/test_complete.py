@@ -92,6 +92,23 @@ def test_what_was_forgotten_of_a_package_is_told(house, ci, left_out):
     assert ci("complete").faults(house) == [f"reference.zero lacks: {left_out}"]
 
 
+def test_a_module_without_an_entry_in_the_api_is_told(house, ci):
+    add(house, "reference/zero/__init__.py", "")
+    add(house, "reference/zero/stage.py", "")
+    add(house, "reference/zero/stages/__init__.py", "")
+    add(house, "reference/zero/stages/one.py", "")
+    for change in [*PACKAGE.values(), ("tests/zero/stages/test_one.py", "")]:
+        add(house, *change)
+    assert ci("complete").faults(house) == [
+        "reference.zero lacks: an entry for reference.zero.stage (book/api/zero.md)",
+        "reference.zero.stages lacks: an entry for reference.zero.stages.one (book/api/zero.md)",
+    ]
+    add(
+        house, "book/api/zero.md", ".. automodule:: reference.zero.stage\n.. autofunction:: reference.zero.stages.one\n"
+    )
+    assert ci("complete").faults(house) == []
+
+
 def test_a_room_of_a_package_needs_tests_only(house, ci):
     add(house, "reference/zero/stages/__init__.py", "")
     assert ci("complete").faults(house) == ["reference.zero.stages lacks: tests/zero/stages/, its tests"]
