@@ -7,7 +7,7 @@ import functools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from .sandbox import Ending, Limits, run
 
 TO_DO, WRONG, SOLVED = "to do", "not right yet", "solved"
 UNGRADED = "could not be graded"  # MPI or the grader failed, and nothing is known of the answer
+SHORT = 0.3  # CPU seconds: ten times what most variations of an answer need
 LONGEST = 4000  # characters of what was seen, which may quote what a student's code has made
 
 
@@ -108,12 +109,16 @@ class Tried(NamedTuple):
     printed: str
 
 
-def tried(exercise: Exercise, name: str, paths: Sequence[Path], seed: int, limits: Limits) -> dict[Path, Tried]:
+def tried(
+    exercise: Exercise, name: str, paths: Sequence[Path], seed: int, limits: Limits, hints: bool = True
+) -> dict[Path, Tried]:
     """What comes of function `name` of each file: for variations of an answer that is trusted.
 
     They are tried and judged in two children side by side, because starting one takes longer than most of them. One
-    that breaks its child is graded alone, and a new child goes on behind it. Raises GraderFailed if a check raises.
+    that breaks its child, or computes for SHORT, is graded alone, and a new child goes on behind it. hints: else that
+    one computes for ever is enough to know, and it is not graded for its hint. Raises GraderFailed if a check raises.
     """
+    short = replace(limits, cpu=min(limits.cpu, SHORT)).here()
     cases, found, left = draw(exercise, name, seed), {}, [list(paths[::2]), list(paths[1::2])]
 
     def child(part: list[Path]) -> Iterator[tuple[Any, str]]:
@@ -121,22 +126,28 @@ def tried(exercise: Exercise, name: str, paths: Sequence[Path], seed: int, limit
             for path in part:
                 send(_first_wrong(exercise, name, path, cases, limits))
 
-        return run(work, "", limits.here(), functools.partial(endings.describe, path=""), len(part))
+        return run(work, "", short, functools.partial(endings.describe, path=""), len(part))
 
     while left := [part for part in left if part]:
         children = [child(part) for part in left]
         first = [next(each) for each in children]  # now all of them are at work
         for part, one, rest in zip(left, first, children):
-            told = [Tried(_finding(got), printed) for got, printed in [one, *rest] if not isinstance(got, Ending)]
-            found |= dict(zip(part, told))
-            del part[: len(told)]
-            if part:
-                path = part.pop(0)
-                alone = grade(exercise, name, path, seed, limits=limits)
-                if alone.grader_failed:
-                    raise GraderFailed(alone.finding.seen)
-                found[path] = Tried(alone.finding, alone.printed)  # it may have run out of its limits on a busy machine
+            *went, (ending, printed) = [one, *rest]
+            found |= dict(zip(part, [Tried(_finding(got), said) for got, said in went]))
+            del part[: len(went)]
+            if part:  # the first of them broke the child
+                path, endless = part.pop(0), ending.kind == "cpu" and not hints
+                said = endings.explain(ending, path.name, {}, exercise.distributed) if endless else None
+                found[path] = Tried(said, printed) if endless else _alone(exercise, name, path, seed, limits)
     return found
+
+
+def _alone(exercise: Exercise, name: str, path: Path, seed: int, limits: Limits) -> Tried:
+    """What comes of one that broke the child of many; it may have run out of its limits on a busy machine."""
+    verdict = grade(exercise, name, path, seed, limits=limits)
+    if verdict.grader_failed:
+        raise GraderFailed(verdict.finding.seen)
+    return Tried(verdict.finding, verdict.printed)
 
 
 def _finding(sent: list[str] | None) -> Finding | None:

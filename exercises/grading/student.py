@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,17 +58,21 @@ class Source:
         function = self.function(name)
         return (ast.get_docstring(function) or "") if function else ""
 
+    @functools.cached_property
+    def imported(self) -> list[tuple[int, str]]:
+        """The (line, module) of everything that is imported, wherever it is."""
+        return [(node.lineno, module) for node in _statements(self.tree) for module in _imports(node)]
+
     def borrowed(self) -> tuple[int, str] | None:
         """The (line, module) of an import that brings in the course's own answer, if there is one."""
-        for node in ast.walk(self.tree):
-            for module in _imports(node):
-                if module.split(".")[0] in ANSWERS and not module.startswith(OPEN):
-                    return node.lineno, module
+        for line, module in self.imported:
+            if module.split(".")[0] in ANSWERS and not module.startswith(OPEN):
+                return line, module
         return None
 
     def imports(self, package: str) -> bool:
         """Whether the file imports `package` or a module of it."""
-        return any(name.split(".")[0] == package for node in ast.walk(self.tree) for name in _imports(node))
+        return any(module.split(".")[0] == package for _, module in self.imported)
 
 
 def read(path: Path) -> Source:
@@ -113,6 +119,16 @@ def _assigned(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.Assign):
             names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return names
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements, and not what is inside them: `ast.walk` takes ten times as long, and a class has many files."""
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        inside = [getattr(node, field, None) for field in ("finalbody", "orelse", "cases", "handlers", "body")]
+        left += [each for several in inside if isinstance(several, list) for each in reversed(several)]
 
 
 def _imports(node: ast.AST) -> list[str]:
