@@ -80,7 +80,7 @@ def check_cost(name: str, value: float) -> None:
 
 def levels_of(network: Network) -> tuple:
     """The levels of a tree of switches, innermost first; none of any other network."""
-    return getattr(network, "levels", ())
+    return getattr(network, "levels", None) or ()
 
 
 def slowest_link(network: Network, P: int) -> Link:

@@ -23,6 +23,7 @@ NETWORKS = {
     "cube": Torus((2, 3, 2), *LINK, hop=2.0**-20),
     "dragonfly": Dragonfly(2, 2, 1, *LINK, 2 * LINK[0], 4 * LINK[1], gamma=2.0**-34),
 }
+EXACT = [NETWORKS[name] for name in ("torus", "cube", "dragonfly")]  # the ranks of a ring or a tree keep in step
 each = pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS)
 ARRAYS = 3, 40, 1003
 IN_STEP, FOLDED = ("ring", "binomial tree", "leader"), ("recursive doubling", "halving-doubling")
@@ -71,7 +72,7 @@ def test_every_all_reduce_is_right_and_the_evaluation_is_near_the_clock(network,
             due = evaluate(ALLREDUCE[name].rounds, P, n, 8, network, blocks, **own).clocks
             clock = max(seconds for _, seconds in seen)
             assert 0.7 * clock <= due.max() <= 2 * clock, (name, n)
-            if name in IN_STEP or (name in FOLDED and P != 5):
+            if network in EXACT and (name in IN_STEP or (name in FOLDED and P != 5)):
                 assert due.max() == clock, (name, n)
 
 
@@ -141,7 +142,7 @@ def test_distances_are_those_of_the_routes_and_a_ring_goes_from_near_to_near(net
     for i, here in enumerate(slots):
         for j, there in enumerate(slots):
             way = network.route(here, there)
-            assert d[i, j] == pytest.approx(way.alpha / 100 + way.beta)
+            assert d[i, j] == (pytest.approx(way.alpha / 100 + way.beta) if i != j else 0)
     assert sorted(ring_order(network, 12).tolist()) == list(range(12))
 
 
