@@ -40,8 +40,8 @@ def encode(value: Any) -> Any:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
-    if isinstance(value, generic):
-        value = ndarray.item(asarray(value))
+    if isinstance(value, generic) or (isinstance(value, ndarray) and not asarray(value).ndim):
+        value = ndarray.item(asarray(value))  # an array of shape () is a number, too
     if value is None or type(value) in (bool, float, str):
         return value
     if isinstance(value, tuple | list):

@@ -162,8 +162,6 @@ class Number:
         if got is None:
             return NOTHING
         want = self.expected(*arguments)
-        if isinstance(got, np.ndarray) and not got.shape:
-            got = got.item()
         if isinstance(got, bool) or not isinstance(got, int | float):
             return Finding(f"it returned {_short(got)}.", f"Return one number{f', in {self.unit}' * bool(self.unit)}.")
         if _equal(got, want):
@@ -237,7 +235,7 @@ def _arrays_in(name: str, arguments: tuple) -> dict[tuple[int, ...], tuple[str, 
     for (i,), (its, value) in list(found.items()):
         if isinstance(value, list):
             found |= {(i, j): (f"{its}[{j}]", item) for j, item in enumerate(value)}
-    return {place: named for place, named in found.items() if isinstance(named[1], np.ndarray)}
+    return {place: named for place, named in found.items() if isinstance(named[1], np.ndarray) and named[1].ndim}
 
 
 def unlike(rank: int, got: Any, shape: tuple[int, ...], dtype: np.dtype) -> Finding | None:

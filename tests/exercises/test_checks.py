@@ -174,7 +174,6 @@ def test_a_sum_over_some_ranks_only():
     "got, text, hint",
     [
         (2.5, None, None),
-        (np.array(2.5), None, None),
         (3, "it returned 3, 1.2 times what is right.", values.ROUNDED),
         (2.5000001, "it returned 2.5, off by 4e-08 of what is right.", values.DIGITS),
         (2.51, "it returned 2.51, 1.004 times what is right.", "else"),

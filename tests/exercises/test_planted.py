@@ -11,7 +11,7 @@ import pytest
 
 from exercises.grading import Answer, Case, Exercise, checks, choices, copies, sums, values
 from exercises.grading.grade import SOLVED, WRONG, _play, draw, grade
-from exercises.grading.plain import decode, encode
+from exercises.grading.plain import Other, decode, encode
 from exercises.grading.play import answer as received
 from exercises.grading.sandbox import Limits
 
@@ -67,6 +67,9 @@ def in_arrays(array):
             yield f"{what} as the last element", changed
         yield "nothing but NaN", np.full_like(array, math.nan)
     yield "another shape", array[None]
+    yield "a type", Other("type", "<class 'object'>")
+    yield "None", None
+    yield "a list", array.tolist() or 0
     yield "one element more", np.append(array, array[-1:] if array.size else 0.0)
     yield "another type", array.astype(np.float32 if array.dtype == np.float64 else np.complex128)
 
@@ -152,7 +155,13 @@ def test_zeros_of_both_signs_differ_in_their_bits():
 @pytest.mark.parametrize(
     "value, number",
     [(Fraction(1, 2), 0.5), (Fraction(6, 3), 2), (Decimal("0.25"), 0.25), (Decimal("4.00"), 4), (np.float32(0.5), 0.5)]
-    + [(np.int64(7), 7), (np.array(3), np.array(3)), (np.bool_(True), True), (2**1000, 2**1000)],
+    + [
+        (np.int64(7), 7),
+        (np.array(3), 3),
+        (np.array(2.5, np.float32), 2.5),
+        (np.bool_(True), True),
+        (2**1000, 2**1000),
+    ],
 )
 def test_numbers_of_every_type_come_back_as_numbers(value, number):
     back = decode(encode(value))

@@ -768,7 +768,7 @@ FOLLOWED_WRONGLY = [
 def two_values(case, results):
     """What is wrong with the form of a result that should be (first, all_)."""
     (got,) = results
-    if isinstance(got, tuple | list) and len(got) == 2:
+    if isinstance(checks.listed(got), list) and len(got) == 2:
         return None
     return Finding(f"it returned {got!r}.", "Return two values: `return first, all_`. Each is a number or None.")
 

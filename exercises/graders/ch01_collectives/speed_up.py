@@ -92,11 +92,16 @@ def lists(case, answer):
         if not isinstance(got, list | tuple):
             kind = "None" if got is None else f"a {type(got).__name__}"
             return Finding(f"rank {rank} returned {kind}.", "It should return a list, with an array for each array.")
-        shapes = [np.shape(array) for array in got if isinstance(array, np.ndarray | float)]
+        shapes = [np.shape(array) if isinstance(array, np.ndarray | float) else None for array in got]
         if len(got) != len(want):
             return Finding(
                 f"rank {rank} returned {checks.count(len(got), 'array')} for {checks.count(len(want), 'array')}.",
                 "Where is the joined array cut, and does that give one piece for each?",
+            )
+        if None in shapes:
+            place = shapes.index(None)
+            return Finding(
+                f"entry {place} of rank {rank} is no array of float64: {got[place]!r:.60}.", "An array for each array."
             )
         if shapes != want:
             place = next(i for i, (one, other) in enumerate(zip(shapes, want)) if one != other)

@@ -163,6 +163,11 @@ def only_collectives(case: Case, answer: Answer) -> Finding | None:
                 )
             if checks.kind(name) != "other" and name.islower():
                 return Finding(f"rank {rank} called comm.{name}, with a small letter.", pickles.format(name))
+            if name.lower().endswith("barrier"):
+                return Finding(
+                    f"rank {rank} called comm.{name}.",
+                    "It moves no data, and does not help: a collective call waits for whoever has to give anything.",
+                )
     return None
 
 
@@ -224,6 +229,8 @@ def two_arrays(size: Callable[[Case], int], of: str, hint: str) -> Check:
             if not (isinstance(got, tuple | list) or matrix) or len(got) != 2:
                 what = "None" if got is None else f"a {type(got).__name__}"
                 return Finding(f"rank {rank} returned {what}.", f"Return two arrays: `return {of}`.")
+            if strange := [type(each).__name__ for each in got if not isinstance(each, np.ndarray)]:
+                return Finding(f"rank {rank} returned a {strange[0]} among the two.", f"Two NumPy arrays: {of}.")
             shapes, kinds = [np.shape(array) for array in got], {np.asarray(array).dtype for array in got}
             if shapes != [(size(case),)] * 2:
                 seen = f"arrays of shapes {shapes[0]} and {shapes[1]}; both should have ({size(case)},)."

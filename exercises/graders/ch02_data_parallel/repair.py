@@ -215,9 +215,10 @@ def all_names(case, answer):
                 "have one, and all update the same weights.",
             )
         for name, size in sizes.items():
-            if getattr(got[name], "shape", None) != (size,):
+            if getattr(got[name], "shape", None) != (size,) or got[name].dtype != np.float64:
                 return Finding(
-                    f"{name} on rank {rank} is no array of {size} elements.", "Each sum is as long as its gradient."
+                    f"{name} on rank {rank} is no float64 array of {size} elements.",
+                    "Each sum is as long as its gradient, and float64 as that is.",
                 )
     return None
 

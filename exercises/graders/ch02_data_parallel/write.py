@@ -218,6 +218,9 @@ def one_for_each_tensor(case, answer):
                 "Entry i is the sum for tensor i: as many arrays as there are tensors, and not one for each bucket.",
             )
         sizes = [array.size if isinstance(array, np.ndarray) and array.ndim == 1 else None for array in got]
+        kinds = {array.dtype for array in got if isinstance(array, np.ndarray)} - {np.dtype(np.float64)}
+        if kinds:
+            return Finding(f"rank {rank} returned an array of {kinds.pop()}.", "The gradients are float64.")
         if sizes != want:
             return Finding(
                 f"rank {rank} returned arrays of {sizes} elements; the tensors have {want}.",
@@ -564,7 +567,7 @@ def calls_of_statistics(case, made):
     """The hint for more collective calls than one, or none."""
     if not made:
         return "Nothing was sent, so a rank knows its own rows only."
-    if len(made) == 2 and "Barrier" not in made:
+    if len(made) == 2:
         return (
             "Two calls: the mean first, and then the distances from it. That is sound, and pays two latencies in each "
             "BatchNorm layer. What can a rank say of its rows before it knows the mean of all?"

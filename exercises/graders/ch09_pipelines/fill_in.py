@@ -257,7 +257,7 @@ def alternatives(kind, free, needed, took, send):
 
 def right_times(case, answer):
     """The right start and end of each action; the first in time that is wrong tells the mistake."""
-    ((orders, seconds, send),), (got,) = case.arguments, answer.results
+    ((orders, seconds, send),), (got,) = case.arguments, map(checks.listed, answer.results)
     finding = _no_times(got, orders)
     if finding is not None:
         return finding

@@ -398,8 +398,8 @@ OTHER_PROOFS = [
 
 def a_place(case, results):
     """(rank, column) or None."""
-    (got,) = results
-    if got is None or (isinstance(got, tuple | list) and len(got) == 2 and all(type(each) is int for each in got)):
+    (got,) = map(checks.listed, results)
+    if got is None or (isinstance(got, list) and len(got) == 2 and all(type(each) is int for each in got)):
         return None
     return Finding(f"it returned {got!r:.80}.", "Return (rank, column), or None if all is right.")
 
@@ -507,7 +507,7 @@ first_wrong_action = Exercise(
             "there?",
             seen=what_was_found,
             form=a_place,
-            read=lambda got: got and tuple(got),
+            read=lambda got: None if got is None else tuple(got),
         )
     ],
     endings={
@@ -828,6 +828,9 @@ def right_gradients(case, answer):
             return Finding(
                 f"rank {r} returned {what}.", "Return a list with one array for each layer, as large as its weights."
             )
+        kinds = {each.dtype for each in got} - {np.dtype(np.float64)}
+        if kinds:
+            return Finding(f"rank {r} returned an array of {kinds.pop()}.", "All arrays here are float64.")
     right = backward(case)
     for r in reversed(range(case.ranks)):
         if same_arrays(answer.results[r], right[r]):
@@ -1027,7 +1030,11 @@ def weights_and_a_number(case, results):
     if not isinstance(got, list | tuple) or len(got) != 2:
         what = "None" if got is None else f"a {type(got).__name__}"
         return Finding(f"it returned {what}.", "Return two things: (weights, most).")
-    if not isinstance(got[0], np.ndarray) or got[0].shape != w.shape or type(got[1]) is not int:
+    if (
+        not isinstance(got[0], np.ndarray)
+        or (got[0].shape, got[0].dtype) != (w.shape, w.dtype)
+        or type(got[1]) is not int
+    ):
         return Finding(
             f"it returned ({got[0]!r:.60}, {got[1]!r:.20}).", "First an array as long as w, then a whole number."
         )

@@ -85,12 +85,12 @@ WRONG = [
         "tensor == min(bucket)",
     ),
     edit(
-        "barrier",
+        "broadcasts_as_well",
         "Iallreduce alone does it",
         "mpi.waitall(requests)",
         """
         mpi.waitall(requests)
-        comm.Barrier()
+        comm.Bcast(sums[-1], root=0)
         """,
     ),
     edit(

@@ -101,10 +101,15 @@ WRONG = [
             return mean + off, squares - mean**2
         """,
     ),
-    edit("one_number", "One mean and one variance for each column", "(n * m).sum(axis=0)", "(n * m).sum()"),
+    edit(
+        "as_a_row",
+        "One mean and one variance for each column",
+        "(n * m).sum(axis=0)",
+        "(n * m).sum(axis=0, keepdims=True)",
+    ),
     edit(
         "barrier_before",
-        "Numbers that are known at the same time",
+        "It moves no data, and does not help",
         "comm.Allgather(row, table)",
         "comm.Barrier()\ncomm.Allgather(row, table)",
     ),

@@ -130,4 +130,5 @@ WRONG = [
         "weights -= rate * gradient",
         "weights -= rate * gradient\ncomm.Allreduce(mpi.IN_PLACE, np.array([float(len(y))]))",
     ),
+    edit("barriers", "It moves no data", "    z = x - centre", "    comm.Barrier(); z = x - centre"),
 ]

@@ -64,4 +64,5 @@ WRONG = [
         comm.Bcast(total[name], root=0)
         """,
     ),
+    edit("barriers", "It moves no data", "for name in sizes:\n", "for name in sizes:\n    comm.Barrier()\n"),
 ]

@@ -93,4 +93,15 @@ WRONG = [
         "comm.Barrier()\ncomm.Bcast(w, root=0)",
     ),
     edit("returns_nothing", "ends without `return`", "return w", "pass"),
+    edit(
+        "says_that_it_is_done",
+        "Nothing else needs a message",
+        "comm.Bcast(w, root=0)",
+        """
+        comm.Bcast(w, root=0)
+        sending = comm.Isend(np.zeros(0), dest=(comm.rank + 1) % comm.size)
+        comm.Recv(np.zeros(0), source=(comm.rank - 1) % comm.size)
+        sending.Wait()
+        """,
+    ),
 ]
