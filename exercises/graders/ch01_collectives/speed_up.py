@@ -166,8 +166,6 @@ allreduce_together = Distributed(
     checks=[one_allreduce, lists, checks.kept("arrays"), summed, no_padding],
     endings={
         "need at least one array": "np.concatenate does not work for a list without arrays, and there may be none.",
-        "zero-dimensional": "An array of shape () is a single number, and np.concatenate wants arrays of one "
-        "dimension. Which call makes any array flat?",
         "inhomogeneous": "np.array makes tables, and these arrays have different shapes. Flat ones can be joined into "
         "one.",
         "cannot reshape": "A piece is not as long as its array. np.split wants the places where to cut: they follow "

@@ -118,4 +118,5 @@ WRONG = [
             return [line[: array.size].reshape(array.shape) for line, array in zip(total, arrays)]
         """,
     ),
+    edit("table_of_all", "np.array makes tables", f"np.concatenate({JOINED})", "np.array(arrays)"),
 ]

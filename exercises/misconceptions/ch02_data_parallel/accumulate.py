@@ -105,4 +105,14 @@ WRONG = [
     ),
     edit("keeps_the_count", "which elements belong there", "both[:-1] / both[-1]", "both / both[-1]"),
     edit("short_counts", "only the first ones are right", "both[-1] += count", "both[-1] += np.float32(count)"),
+    edit(
+        "only_with_micro_batches",
+        "What can all ranks call equally often?",
+        "comm.Allreduce(mpi.IN_PLACE, both)",
+        """
+        if gradients:
+            comm.Allreduce(mpi.IN_PLACE, both)
+        """,
+    ),
+    edit("size_of_the_first", "nothing to index, nothing to divide by", "np.zeros(size", "np.zeros(gradients[0].size"),
 ]

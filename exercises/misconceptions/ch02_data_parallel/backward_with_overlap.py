@@ -102,4 +102,5 @@ WRONG = [
         comm.Sendrecv(np.empty(0), dest=comm.rank, recvbuf=np.empty(0), source=comm.rank)
         """,
     ),
+    edit("without_comm", "backward takes two arguments", "backward(comm, hook)", "backward(hook)"),
 ]

@@ -113,4 +113,9 @@ WRONG = [
         "comm.Allgather(row, table)",
         "comm.Barrier()\ncomm.Allgather(row, table)",
     ),
+    edit(
+        "sums_rows",
+        "What can a rank say of its rows that takes as many numbers",
+        *("comm.Allgather(row, table)", "comm.Allreduce(mpi.IN_PLACE, x.copy())\ncomm.Allgather(row, table)"),
+    ),
 ]

@@ -59,4 +59,9 @@ WRONG = [
         "step * size + size if step < len(order) // size else 0]",
     ),
     edit("in_order", ".append() and .reverse() change the list", "batch = order", "order.sort(); batch = order"),
+    edit(
+        "element_by_element",
+        "A list's elements are numbered from 0",
+        *("batch[first : first + sizes[rank]]", "[batch[first + k] for k in range(-(-len(batch) // ranks))]"),
+    ),
 ]

@@ -131,4 +131,9 @@ WRONG = [
         "weights -= rate * gradient\ncomm.Allreduce(mpi.IN_PLACE, np.array([float(len(y))]))",
     ),
     edit("barriers", "It moves no data", "    z = x - centre", "    comm.Barrier(); z = x - centre"),
+    edit(
+        "only_the_root_broadcasts",
+        "A broadcast, too, is a call of all",
+        *("comm.Bcast(centre, root=0)", "if comm.rank == 0:\n    comm.Bcast(centre, root=0)"),
+    ),
 ]

@@ -104,4 +104,5 @@ WRONG = [
         sending.Wait()
         """,
     ),
+    edit("asks_nobody", "There may be no workers at all", "waiting, g", "slowest = min(clock.values()); waiting, g"),
 ]

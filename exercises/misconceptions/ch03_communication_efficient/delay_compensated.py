@@ -26,4 +26,5 @@ WRONG = [
         "(history[t] - history[read])",
         "np.float32(history[t] - history[read])",
     ),
+    edit("weights_to_come", "history has the weights after", "(history[read])", "(history[read + 1])"),
 ]

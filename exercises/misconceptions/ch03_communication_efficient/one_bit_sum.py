@@ -120,4 +120,5 @@ WRONG = [
     edit("wraps_around", "0 minus 1 is 255", ".astype(np.float32) - 1", " - np.uint8(1)", of="again"),
     edit("float64_total", "another element type than", "np.zeros_like(g)", "np.zeros(g.size)"),
     edit("rounded_scale", "a type of fewer digits", "s = np.abs(g).max()", "s = np.abs(g).max().round(3)"),
+    edit("table_of_float64", "compare their dtypes", "wire.size), np.uint8)", "wire.size))"),
 ]

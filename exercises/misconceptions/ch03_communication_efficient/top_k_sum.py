@@ -112,4 +112,5 @@ WRONG = [
     edit("float64_total", "sums of float32 with float64", "np.zeros_like(p), p.copy()", "np.zeros(p.size), p.copy()"),
     edit("float16", "a type of fewer digits", "[p[indices], ", "[np.float32(np.float16(p[indices])), "),
     edit("indices_of_16_bits", "16 bits hold", "indices.view(", "indices.astype(np.uint16).astype(np.int32).view("),
+    edit("table_of_float64", "compare their dtypes", "2 * k), np.float32)", "2 * k))"),
 ]

@@ -17,4 +17,10 @@ WRONG = [
         *('"F" + word[1:])', '"F" + word[-1])', "micro.update(word[1:]", "micro.update(word[-1]"),
     ),
     edit("two_digits", "may have several digits", '"F" + word[1:])', '"F" + word[1:3])'),
+    edit(
+        "number_of_idle",
+        "An idle entry is an empty string",
+        "if rows[r][column]]",
+        "if int(rows[r][column][1:]) >= 0]",
+    ),
 ]

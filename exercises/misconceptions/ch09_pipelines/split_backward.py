@@ -126,4 +126,14 @@ WRONG = [
         """,
     ),
     edit("float32", "only the first ones are right", "comm.Send(dy,", "comm.Send(np.float64(np.float32(dy)),"),
+    edit(
+        "receives_nothing",
+        "dy is given on the last rank only",
+        """
+        dy = np.empty_like(xs[-1])
+        comm.Recv(dy, source=comm.rank + 1)
+        """,
+        "pass",
+    ),
+    edit("rank_1_sends_nothing", "Every rank but 0 sends once", "if comm.rank:", "if comm.rank > 1:"),
 ]
