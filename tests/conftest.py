@@ -1,5 +1,7 @@
 """What all tests share: the two worlds, torch.distributed's own results, and how hypothesis tries examples."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from .examples import register
@@ -25,19 +27,31 @@ def world(request) -> str:
     return request.param
 
 
-@pytest.fixture
-def own_job(monkeypatch):
-    """Jobs of two ranks, unless more are asked for, for a test that ends its job.
-
-    The job of all other tests is set aside: to start that again would cost eight imports of torch.
-    """
+@contextmanager
+def _set_aside():
+    """Jobs of two ranks, unless more are asked for; the job of all other tests is set aside meanwhile."""
     from reference.worlds.real import holder
 
-    monkeypatch.setattr(holder, "MIN_RANKS", 2)
     aside, holder.HOLDER.job = holder.HOLDER.job, None
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(holder, "MIN_RANKS", 2)
+        yield
     holder.close_job()
     holder.HOLDER.job = aside
+
+
+@pytest.fixture
+def own_job():
+    """For a test that ends its job of real ranks: to start that of all others again costs eight imports of torch."""
+    with _set_aside():
+        yield
+
+
+@pytest.fixture(scope="module")
+def own_job_of_the_module():
+    """For a module of such tests of which most do not end their job."""
+    with _set_aside():
+        yield
 
 
 @pytest.fixture(scope="session")

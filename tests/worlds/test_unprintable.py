@@ -10,6 +10,8 @@ from reference.worlds import Deadlock, LaunchError, RankFailed, TimedOut, launch
 from reference.worlds.spelling import LONGEST, error_text, shown
 from reference.worlds.virtual import report
 
+pytestmark = pytest.mark.usefixtures("own_job_of_the_module")
+
 
 class NoText(ValueError):
     """Its text fails."""

@@ -35,6 +35,7 @@ from ..processes import (
     cause_of_death,
     descendants,
     end_mpirun,
+    exists,
     kill,
     kill_groups,
     stopped,
@@ -53,7 +54,7 @@ GRACE_SECONDS = 2.0  # for the other ranks, once one has raised
 STOPPED_SECONDS = 5.0  # for a rank that is stopped before all have begun to go on
 LOOK_SECONDS = 1.0  # for the stacks of ranks that do not answer; all these are multiplied by the machine's pace()
 LONGEST_WAIT = 1.0  # between two looks at the clock
-MAX_COMMUNICATORS = 1000  # MPICH has 2048 a process; ours are never reused, so the job is renewed in good time
+MAX_COMMUNICATORS = 1500  # MPICH has 2048 a process; ours are never reused, so the job is renewed in good time
 
 
 class Job:
@@ -85,7 +86,7 @@ class Job:
             for channel in readable:
                 if self._receive(channel, {})[0] == "died":
                     return False
-        return bool(self.channels) and self.process.poll() is None
+        return bool(self.channels) and self.process.poll() is None and all(map(exists, self.pids))
 
     def _readable(self, seconds: float) -> list[Any]:
         """The channels from which something can be received, when that many seconds have passed or one has."""
