@@ -58,6 +58,7 @@ def run_rank(rank: int, folder: str) -> None:
 
 def main(folder: str) -> None:
     """Find the oracles, then fork the ranks."""
+    import torch._dynamo  # every rank's first optimizer would import it, which takes as long as torch
     import torch.multiprocessing as processes
 
     for module in pkgutil.iter_modules(__path__):
