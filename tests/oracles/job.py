@@ -58,9 +58,9 @@ def run_rank(rank: int, folder: str) -> None:
 
 def main(folder: str) -> None:
     """Find the oracles, then fork the ranks."""
-    import torch._dynamo  # every rank's first optimizer would import it, which takes as long as torch
     import torch.multiprocessing as processes
 
+    importlib.import_module("torch._dynamo")  # each rank's first optimizer would; it takes as long as torch
     for module in pkgutil.iter_modules(__path__):
         if module.name != "job":
             importlib.import_module(f"tests.oracles.{module.name}")
