@@ -29,7 +29,7 @@ LARGER: dict[tuple[int, str], tuple[float, str]] = {  # (chapter, kind): its own
     (2, "tests"): (60, OLDER),
     (3, "notebook"): (75, OLDER),
     (3, "graders"): (28, OLDER),
-    (3, "tests"): (90, OLDER),
+    (3, "tests"): (95, OLDER),
     (9, "notebook"): (45, OLDER),
     (9, "graders"): (50, OLDER),
     (9, "tests"): (55, OLDER),

@@ -101,7 +101,8 @@ def test_parts(wanted: Part, long: bool = False) -> dict[str, dict[str, list]]:
     """
     pytest = [sys.executable, "-m", "pytest", "-n", WORKERS, "-p", "tests.cpu_seconds"]
     tests = [*pytest, "--dist=loadgroup", f"--timeout={TEST_SECONDS * pace.pace():.0f}"]
-    cells = [*pytest, "--dist=loadfile", "--nbval", f"--nbval-cell-timeout={CELL_SECONDS * pace.pace():.0f}"]
+    nbval = ["--nbval", f"--nbval-sanitize-with={ROOT / '.ci/sanitize.cfg'}"]
+    cells = [*pytest, "--dist=loadfile", *nbval, f"--nbval-cell-timeout={CELL_SECONDS * pace.pace():.0f}"]
     if long:
         patience = 10 * TEST_SECONDS * pace.pace()
         tests += ["--hypothesis-profile=many", f"--timeout={patience:.0f}"]
