@@ -1,5 +1,7 @@
 """Every option of every program refuses a bad value with one line that names it, and a new option must show that.
 
+It must be used, too, in the tests of its program: a flag that does nothing refuses nothing.
+
 The programs are found by their call of `add_argument`, their options by asking their parsers: only what is refused
 stands in a table. A number must be refused as a number: that "x" is none, argparse knows by itself.
 """
@@ -16,7 +18,8 @@ import pytest
 from reference import cli
 from reference.worlds import RankFailed, launch
 
-PACKAGE = Path(__file__).parents[1] / "reference"
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "reference"
 RANKS = 2  # virtual ones, with which programs are started here
 REFUSED = {  # program: (arguments, words of the refusal)
     "reference.perf.affinity": [
@@ -137,6 +140,12 @@ def unchecked(parser, refused):
     return [option.dest for option in takes_a_value if not any(shown(option, *case) for case in refused)]
 
 
+def unused(parser, tests):
+    """The options that the text of a program's tests never gives to it."""
+    named = [option for option in parser._actions if option.option_strings and option.dest != "help"]
+    return [option.option_strings[-1] for option in named if f'"{option.option_strings[-1]}"' not in tests]
+
+
 @pytest.mark.parametrize("program, arguments, says", CASES)
 def test_what_makes_no_sense_is_told_before_the_work(program, arguments, says):
     assert says in refusal(program, *arguments)
@@ -151,6 +160,14 @@ def test_every_option_refuses_a_bad_value(program):
     told = [(arguments, refusal(program, *arguments)) for arguments, _ in REFUSED[program]]
     found = unchecked(importlib.import_module(program).parser(), told)
     assert not found, f"show in tests/test_options.py that {program} refuses a bad value of: {', '.join(found)}"
+
+
+@pytest.mark.parametrize("program", REFUSED)
+def test_every_option_is_used_in_the_tests_of_its_program(program):
+    *folders, name = program.split(".")[1:]
+    tests = TESTS.joinpath(*folders, f"test_{name}.py")
+    found = unused(importlib.import_module(program).parser(), tests.read_text())
+    assert not found, f"show in {tests.relative_to(TESTS.parent)} what {program} does with: {', '.join(found)}"
 
 
 # ------------------------------------------------------------------------------------------------ the guard itself
@@ -172,6 +189,16 @@ def test_an_option_that_nobody_checks_is_found(refused, found):
     planted.add_argument("--how")
     planted.add_argument("--json", action="store_true")
     assert unchecked(planted, refused) == found
+
+
+def test_an_option_that_nobody_uses_is_found():
+    planted = argparse.ArgumentParser()
+    planted.add_argument("count")
+    planted.add_argument("-q", "--quiet", action="store_true")
+    planted.add_argument("--lines", type=int)
+    assert unused(planted, 'run("--lines", "3")') == ["--quiet"]
+    assert unused(planted, 'run("--line", "--quiet-ly")') == ["--quiet", "--lines"]
+    assert unused(planted, 'run("--lines", "3", "--quiet")') == []
 
 
 def test_a_program_is_found_wherever_it_stands(tmp_path):

@@ -56,6 +56,24 @@ def test_any_algorithm_is_fitted_predicted_and_verified(on_real_ranks, name, own
     assert len(answer["fit"]["residuals"]) == 7 * len(answer["fit"]["lines"])
 
 
+@pytest.mark.parametrize(
+    "name, given, own",
+    [
+        ("double tree", ["--segments", "3"], {"segments": 3}),
+        (
+            "leader",
+            ["--group", "2", "--across", "recursive doubling"],
+            {"ranks_per_node": 2, "across": "recursive doubling"},
+        ),
+    ],
+)
+def test_an_algorithm_is_carried_out_with_the_options_that_are_given(name, given, own):
+    options = program_of_ranks.parser().parse_args(["--algorithm", name, *given, "--repeat", "1"])
+    assert program_of_ranks.settings(options) == own
+    rows = launch(lambda comm: program_of_ranks.try_size(comm, 4096, options, None), 4).results
+    assert all(row["verified"] for row in rows)
+
+
 def test_auto_takes_the_options_of_what_it_chooses():
     """A machine on which the hierarchical one was measured to be best, in nodes of four."""
     from reference.collectives.fit import Sample, fit

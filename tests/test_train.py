@@ -61,6 +61,19 @@ def test_what_a_pipeline_prints(capsys):
     assert "\nnothing verified: one rank has no other" in said and "gradients are late" in said
 
 
+def test_layers_chunks_and_the_seed_are_what_was_asked_for(capsys):
+    assert virtually(1, "--steps", "2", "--layers", "5") == [0]
+    size = sum(p.numel() for p in MLP((64, 32, 32, 32, 32, 10)).parameters())
+    assert f"mlp, {size:,} parameters, 1 rank" in capsys.readouterr().out
+    assert virtually(1, "--steps", "2", "--stages", "1", "--chunks", "3", "--json") == [0]
+    found = json.loads(capsys.readouterr().out)
+    assert found["stages"] == 3 and found["schedule"] == "interleaved 1F1B"
+    assert virtually(1, "--steps", "2", "--seed", "7", "--json") == [0]
+    model = MLP(seed=7)
+    alone = train(model, digits(), torch.optim.SGD(model.parameters(), 0.3), 2, 64, seed=7)
+    assert json.loads(capsys.readouterr().out)["losses"] == pytest.approx(alone, rel=1e-5)
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [

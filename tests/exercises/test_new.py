@@ -4,11 +4,14 @@ import importlib
 import itertools
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from exercises.grading import new, student
+
+from . import conftest
 
 FOLDER = Path(__file__).parents[2] / "exercises"
 
@@ -44,6 +47,12 @@ def test_a_begun_chapter_can_be_imported(folder, monkeypatch):
     monkeypatch.setattr(importlib.import_module("exercises.graders"), "__path__", [str(folder / "graders")])
     exercise = importlib.import_module("exercises.graders.ch77_unheard_of.write").brand_new
     assert not exercise.distributed and "TODO" in wrong.read_text()
+
+
+def test_a_grader_that_cannot_be_imported_is_told_by_its_own_error(monkeypatch):
+    """A skeleton's `TODO` is a NameError in every module of tests; none must fall over the lack of exercises."""
+    monkeypatch.delitem(sys.modules, f"{__package__}.test_graders", raising=False)
+    assert conftest._chapters() == {}
 
 
 @pytest.mark.parametrize(

@@ -123,3 +123,50 @@ def test_a_chapter_and_a_package_that_lack_nothing_are_not_told(house, ci):
         if change:
             add(house, *change)
     assert ci("complete").faults(house, {10: ("zero",)}) == []
+
+
+EXERCISE = {  # what a new exercise needs besides its function: (file, what is appended to it)
+    "a line that declares it (exercises/test_ch10_zero.py)": ("exercises/test_ch10_zero.py", "gather = write.gather\n"),
+    "its name in the notebook of its chapter": ("chapters/10_zero_exercises.ipynb", '{"cells": [], "of": "`gather`"}'),
+    "its name beside what it practises (book/techniques.md)": ("book/techniques.md", "`gather`\n"),
+    "its name in the section of its chapter (book/teaching.md)": ("book/teaching.md", "`gather`\n"),
+}
+HELPER = 'def given():\n    """Ready."""\n    return 1\n\n\n'
+GATHER = 'def gather(comm, x):\n    """Gather."""\n    raise NotImplementedError\n    return x\n'
+
+
+@pytest.mark.parametrize("left_out", [None, *EXERCISE])
+def test_what_was_forgotten_of_an_exercise_is_told(house, ci, left_out):
+    """Its name elsewhere, above and below the section of its chapter, is not enough; a helper that is given is none."""
+    new_chapter(house)
+    add(house, "book/teaching.md", "`gather`\n")
+    for change in CHAPTER.values():
+        if change:
+            add(house, *change)
+    add(house, "tests/zero/test_stage.py", "")
+    add(house, "exercises/ch10_zero.py", HELPER + GATHER)
+    for what, change in EXERCISE.items():
+        if what != left_out:
+            add(house, *change)
+    add(house, "book/teaching.md", "\n## Chapter 100\n\n`gather`\n")
+    told = [f"exercise gather lacks: {left_out}"] if left_out else []
+    assert ci("complete").faults(house, {10: ("zero",)}) == told
+
+
+def test_what_was_forgotten_of_a_technique_is_told(house, ci):
+    """It is one because it names a source. The tests of a catalogue are those of all that it lists."""
+    add(house, "reference/zero/__init__.py", "")
+    for change in PACKAGE.values():
+        add(house, *change)
+    for name, source in (("stage", "Source    Rajbhandari et al. (2020).\n"), ("plan", "No source.\n")):
+        add(house, f"reference/zero/{name}.py", f'"""A module.\n\n{source}"""\n')
+        add(house, "book/api/zero.md", f".. automodule:: reference.zero.{name}\n")
+    (house / "tests/zero/test_stage.py").rename(house / "tests/zero/test_all.py")
+    told = "technique zero.stage lacks: "
+    line, tests = "a line for it (book/techniques.md)", "its tests (tests/zero/test_stage.py)"
+    assert ci("complete").faults(house) == [f"{told}{line}; {tests}"]
+    add(house, "book/techniques.md", "[`zero.stage`](api/zero.md)\n")
+    assert ci("complete").faults(house) == [told + tests]
+    add(house, "reference/zero/catalogue.py", "")
+    add(house, "book/api/zero.md", ".. automodule:: reference.zero.catalogue\n")
+    assert ci("complete").faults(house) == []
