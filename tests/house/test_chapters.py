@@ -214,3 +214,30 @@ def test_seconds_of_ranks_and_children_are_charged_to_the_test_that_uses_them(tm
     }
     assert all(seconds[f"test_{name}"] > 0.4 for name in ("own", "child", "rank"))
     assert seconds["test_nothing"] < 0.3
+
+
+def test_tests_of_real_ranks_stay_in_one_process(tmp_path):
+    """Some versions of pytest and pytest-xdist together forget groups and say nothing: two jobs of eight ranks then."""
+    (tmp_path / "test_it.py").write_text(
+        "import os, pytest\n"
+        "@pytest.mark.parametrize('number', range(8))\n"
+        "@pytest.mark.xdist_group('real ranks')\n"
+        "def test_it(number, record_property):\n    record_property('process', os.getpid())\n"
+    )
+    report = tmp_path / "report.xml"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "2",
+        "--dist=loadgroup",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "/dev/null",
+    ]
+    done = subprocess.run([*command, str(tmp_path), f"--junitxml={report}"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = [case.get("value") for case in ET.parse(report).iter("property")]
+    assert len(found) == 8 and len(set(found)) == 1
