@@ -36,8 +36,12 @@ DOUBLE, FLOAT, BYTE, BOOL = MPI.DOUBLE, MPI.FLOAT, MPI.BYTE, MPI.BOOL
 INT, LONG, INT32_T, INT64_T, UINT8_T = MPI.INT, MPI.LONG, MPI.INT32_T, MPI.INT64_T, MPI.UINT8_T
 ERR_ARG, ERR_BUFFER, ERR_COMM, ERR_DIMS = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_COMM, MPI.ERR_DIMS
 ERR_OP, ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TYPE = MPI.ERR_OP, MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TYPE
-ERR_RMA_RANGE, ERR_RMA_SHARED = MPI.ERR_RMA_RANGE, MPI.ERR_RMA_SHARED
+ERR_COUNT, ERR_DISP, ERR_TRUNCATE, ERR_WIN = MPI.ERR_COUNT, MPI.ERR_DISP, MPI.ERR_TRUNCATE, MPI.ERR_WIN
+ERR_RMA_RANGE, ERR_RMA_SHARED, ERR_RMA_SYNC = MPI.ERR_RMA_RANGE, MPI.ERR_RMA_SHARED, MPI.ERR_RMA_SYNC
+ERR_ASSERT, ERR_LOCKTYPE = MPI.ERR_ASSERT, MPI.ERR_LOCKTYPE
 LOCK_EXCLUSIVE, LOCK_SHARED = MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED
+MODE_NOCHECK, MODE_NOSTORE, MODE_NOPUT = MPI.MODE_NOCHECK, MPI.MODE_NOSTORE, MPI.MODE_NOPUT
+MODE_NOPRECEDE, MODE_NOSUCCEED = MPI.MODE_NOPRECEDE, MPI.MODE_NOSUCCEED
 pickle = MPI.pickle  # what turns an object into the message of a lower-case call
 TAG_LIMIT = 2**15 - 1  # the largest tag that every MPI must take (MPI 4.1, section 9.1.2: TAG_UB)
 OWN_TAGS = range(2**14, 2**15)  # those of our own collectives (fresh_tag); programs leave them alone
@@ -63,8 +67,8 @@ API = {
     "objects": "send ssend recv sendrecv isend issend irecv probe iprobe "
     "barrier bcast reduce allreduce allgather scatter gather alltoall",
     "requests": "Wait Test wait test",
-    "windows": "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap "
-    "Lock Unlock Lock_all Unlock_all Flush Flush_all Fence Sync Shared_query tomemory Free",
+    "windows": "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate "
+    "Lock Unlock Lock_all Unlock_all Flush Flush_all Flush_local Flush_local_all Fence Sync Shared_query tomemory Free",
 }
 
 

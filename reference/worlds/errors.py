@@ -65,7 +65,7 @@ class UnreceivedMessages(LaunchError):
 
 
 class RequestsLeft(LaunchError):
-    """The program ended without having waited for all of its requests, or tested them until they were complete."""
+    """The program ended without having waited for all of its requests, or ended all of its epochs of windows."""
 
 
 class BufferChanged(LaunchError):

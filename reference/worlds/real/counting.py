@@ -27,7 +27,7 @@ class Counted(_Communicator):
     """What is added to mpi4py's communicators: a `logbook`, a name that is remembered, and calls that are noted."""
 
     logbook: Logbook
-    _name = ""
+    _name = _there = ""
 
     @classmethod
     def over(cls, comm: mpi.Intracomm, logbook: Logbook, name: str = "") -> Any:
@@ -37,6 +37,7 @@ class Counted(_Communicator):
         kind = CountingCart if isinstance(comm, mpi.Cartcomm) else CountingComm
         counting = kind(comm)
         counting.logbook, counting._name = logbook, name
+        counting._there = "" if comm.rank == logbook.rank else f" (rank {comm.rank} there)"
         logbook.communicators += 1
         return counting
 
@@ -57,8 +58,7 @@ class Counted(_Communicator):
 
     @property
     def _place(self) -> str:
-        there = "" if self.rank == self.logbook.rank else f" (rank {self.rank} there)"
-        return self._name + there
+        return self._name + self._there
 
     @cached_property
     def _world_ranks(self) -> list[int]:
@@ -112,6 +112,12 @@ class Counted(_Communicator):
         """The first ranks as a grid."""
         with self.noted("Create_cart", f"dims={list(dims)}"):
             return self.derived(super().Create_cart(dims, periods, reorder), "cart")
+
+    def Free(self) -> None:
+        """Give the communicator up; what has been begun on it will be noted all the same."""
+        self.logbook.calls["Free"] += 1
+        self._world_ranks  # noqa: B018  # requests ask for it later
+        super().Free()
 
     def Recv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> None:
         """Receive a message into a buffer."""
@@ -338,5 +344,5 @@ _install(Counted, "Irecv irecv", _irecv)
 _install(Counted, "Probe probe barrier bcast reduce allreduce allgather scatter gather alltoall", _collective)
 _install(Counted, mpi.API["collectives"], _collective)
 _install(Counted, mpi.API["nonblocking collectives"], lambda name: _collective(name, nonblocking=True))
-_install(Counted, "Iprobe iprobe Free", _count)
+_install(Counted, "Iprobe iprobe", _count)
 _install(CountingRequest, "Test test", _test, mpi.Request)

@@ -63,6 +63,10 @@ class Communicator(PointToPoint):
         activity.take_delivery()
         return activity.result
 
+    def for_window(self) -> Communicator:
+        """The same ranks for a window, which lives on when this communicator has been freed."""
+        return self._member_of(("window", self._context.key, self._collectives), self._context.group, self.name)
+
     def win_allocate(self, nbytes: int, disp_unit: int) -> VirtualWindow:
         """Behind mpi.win_allocate."""
         self._enter("win_allocate", spelling.plainly, f"nbytes={nbytes}")

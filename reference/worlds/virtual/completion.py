@@ -28,6 +28,10 @@ class Completion:
     def take_delivery(self) -> None:
         """What is left to do when the program learns of the completion."""
 
+    def changed(self) -> bool:
+        """Whether the program has changed a buffer that it had to leave alone."""
+        return False
+
 
 class Request(Completion):
     """A send or a receive. Ranks (`rank` is its owner, `peer` the other side) are numbered as in the world.

@@ -58,6 +58,7 @@ class Engine:
         self.over = threading.Event()
         self.contexts: dict[Any, Any] = {}  # communicator id -> what its members share (communicator.Context)
         self.messages = Matching(self)
+        self.windows: list[Any] = []  # every rank's view of each
         self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
         self._queue: list = []  # events: (time, turn, rank, number, action)
         self._polls: list = []  # the same, of ranks that only look whether something has happened

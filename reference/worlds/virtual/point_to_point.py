@@ -111,9 +111,13 @@ class PointToPoint:
 
     def _enter(self, name: str, describe: Callable[..., str] = spelling.plainly, *values: Any) -> None:
         """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""
-        self._engine.check(self._me)
         if self._freed:
             raise mpi.Exception(mpi.ERR_COMM)
+        self.note(name, describe, *values)
+
+    def note(self, name: str, describe: Callable[..., str], *values: Any) -> None:
+        """_enter, also when the communicator has been freed: what it has begun is to be completed."""
+        self._engine.check(self._me)
         me, frame = self._me, sys._getframe(2)
         while _is_machinery(frame.f_code.co_filename):
             frame = frame.f_back

@@ -11,6 +11,7 @@ from typing import Any
 from ... import mpi
 from ..errors import LaunchError, RankStatus
 from ..spelling import amount, error_text, location, posted, ranks_text
+from .epochs import Turn
 
 _PACKAGE = str(Path(__file__).parents[1])
 
@@ -82,9 +83,23 @@ def stack_of(rank: Any) -> str:
 def deadlock_cause(engine: Any) -> str:
     """One sentence on why nobody can go on: the first of the usual reasons that fits."""
     waiting = [rank for rank in engine.ranks if rank.state == "waiting"]
-    found = _absent_from_collective(engine) or _wrong_tag(engine, waiting) or _left_early(engine, waiting)
-    found = found or _all_sending(engine, waiting) or _one_source(engine, waiting) or _all_receiving(engine, waiting)
+    found = _locked_out(engine, waiting) or _absent_from_collective(engine) or _wrong_tag(engine, waiting)
+    found = found or _left_early(engine, waiting) or _all_sending(engine, waiting) or _one_source(engine, waiting)
+    found = found or _all_receiving(engine, waiting)
     return f"deadlock: {found or f'{ranks_text([r.index for r in waiting])} wait for what no rank is going to do'}"
+
+
+def _locked_out(engine: Any, waiting: list) -> str | None:
+    """The first who waits for a lock, and who does not give it back."""
+    for turn in (turn for rank in waiting for turn in rank.awaited if isinstance(turn, Turn) and turn.done_at is None):
+        holder = engine.ranks[min(turn.locks.held)]
+        held = turn.locks.held[holder.index]
+        return (
+            f"rank {turn.rank} waits in {turn.call} ({location(turn.where)}), but rank {holder.index} has that lock "
+            f"since {held.call} ({location(held.where)}) and does not give it back: {_doing(holder)}. Is an Unlock "
+            f"missing, or do ranks lock several windows or targets in different orders?"
+        )
+    return None
 
 
 def _absent_from_collective(engine: Any) -> str | None:
@@ -232,7 +247,7 @@ def unreceived(engine: Any) -> str:
 
 
 def left(engine: Any) -> str:
-    """Which requests were never waited for when the program ended; empty if none."""
+    """Which requests were never waited for, and which epochs of windows never ended; empty if none."""
     open_requests = [
         (rank.index, request._completion) for rank in engine.ranks for request in rank.requests if request._completion
     ]
@@ -241,9 +256,15 @@ def left(engine: Any) -> str:
         for rank, completion in open_requests
         if getattr(completion, "where", None)  # a message to PROC_NULL has nothing to wait for
     ]
+    why = "until a request has been waited for (or tested), its message may be on its way"
     if not lines:
-        return ""
-    return f"{_some(sorted(lines))}: until a request has been waited for (or tested), its message may be on its way"
+        lines = [
+            f"rank {one.rank} never ended the epoch of {one.call} ({location(one.where)})"
+            for window in engine.windows
+            for one in window.unfinished()
+        ]
+        why = "until an Unlock or a Fence, its accesses may be on their way, and nobody else gets its locks"
+    return f"{_some(sorted(lines))}: {why}" if lines else ""
 
 
 def _some(lines: list[str]) -> str:
@@ -254,6 +275,7 @@ def _some(lines: list[str]) -> str:
 def changed_cause(request: Any) -> str:
     """Why a request was refused: its buffer is not as it was."""
     return (
-        f"rank {request.rank} changed the buffer of {request.call} before that request was complete "
-        f"({location(request.where)}): wait first, MPI may read or write the buffer at any moment until then"
+        f"rank {request.rank} changed the buffer of {request.call} before that was complete "
+        f"({location(request.where)}): MPI may read or write it at any moment until the request has been waited for, "
+        f"or, for a window, until a flush or the end of the epoch"
     )

@@ -18,7 +18,8 @@ class VirtualRequest:
     """mpi4py's Request on the virtual cluster.
 
     Until it is complete, the program must leave its buffer alone: MPI reads or writes it at any moment. So a copy is
-    kept and compared in the end (`watched`, the buffer's bytes), which catches every change in between.
+    kept and compared in the end (`watched`, the buffer's bytes), which catches every change in between. Collectives
+    and one-sided calls, which may have several buffers, know by themselves (Completion.changed).
     """
 
     def __init__(self, comm: Any, completion: Completion, watched: np.ndarray | None = None):
@@ -47,7 +48,7 @@ class VirtualRequest:
         if self._completion is None:
             return None
         comm, completion = self._comm, self._completion
-        comm._enter(name, spelling.posted, completion)
+        comm.note(name, spelling.posted, completion)
         comm._engine.wait(comm._me, [completion])
         return self._take(status)
 
@@ -55,7 +56,7 @@ class VirtualRequest:
         if self._completion is None:
             return True, None
         comm, completion = self._comm, self._completion
-        comm._enter(name, spelling.posted, completion)
+        comm.note(name, spelling.posted, completion)
         comm._engine.poll(comm._me, completion.done_at)
         done = completion.done_at is not None and completion.done_at <= comm._me.clock
         comm._engine.polled(comm._me, done)
@@ -67,7 +68,8 @@ class VirtualRequest:
         """The program learns that the request is complete."""
         completion, self._completion = self._completion, None
         self._comm._me.requests.discard(self)
-        if self._watched is not None and not np.array_equal(self._watched, self._before):
+        changed = self._watched is not None and not np.array_equal(self._watched, self._before)
+        if changed or completion.changed():
             self._comm.refuse(BufferChanged, report.changed_cause(completion))
         return self._comm._finish(completion, status)
 
@@ -77,7 +79,7 @@ class VirtualRequest:
         active = [request for request in requests if request._completion is not None]
         if active:
             comm = active[0]._comm
-            comm._enter("Waitall", spelling.plainly, f"{len(active)} requests")
+            comm.note("Waitall", spelling.plainly, f"{len(active)} requests")
             comm._engine.wait(comm._me, [request._completion for request in active])
         for number, request in enumerate(requests):
             if request._completion is not None:
@@ -91,7 +93,7 @@ class VirtualRequest:
         if not active:
             return mpi.UNDEFINED
         comm = requests[active[0]]._comm
-        comm._enter("Waitany", spelling.plainly, f"{len(active)} requests")
+        comm.note("Waitany", spelling.plainly, f"{len(active)} requests")
         comm._engine.wait(comm._me, [requests[number]._completion for number in active], any_one=True)
         known = [number for number in active if requests[number]._completion.done_at is not None]
         first = min(known, key=lambda number: requests[number]._completion.done_at)

@@ -174,9 +174,11 @@ def test_other_operations(world):
 def test_the_target_takes_no_part_and_two_origins_queue_at_its_port():
     def program(comm):
         window = mpi.win_allocate(comm, 8000)
+        window.Lock_all()
         if comm.rank:
             window.Put(np.ones(1000), 0)
             window.Flush(0)
+        window.Unlock_all()
         return mpi.wtime(comm)
 
     run = launch(program, 3, network=networks.uniform(alpha=1e-6, beta=1e-9))
@@ -189,6 +191,7 @@ def test_what_brings_something_back_goes_there_and_back():
 
     def program(comm):
         window, result = mpi.win_allocate(comm, 8), np.zeros(1, np.int64)
+        window.Lock_all()
         times = []
         if comm.rank:
             one = np.ones(1, np.int64)
@@ -201,6 +204,7 @@ def test_what_brings_something_back_goes_there_and_back():
             window.Fetch_and_op(one, result, 0, op=mpi.NO_OP)
             window.Flush(0)
             times.append(mpi.wtime(comm))
+        window.Unlock_all()
         return times
 
     run = launch(program, 2, network=networks.uniform(alpha=1.0, beta=0.125))
@@ -215,6 +219,7 @@ def test_with_sync_loads_and_stores_happen_in_the_order_of_virtual_time():
     def program(comm, sync):
         window = mpi.win_allocate_shared(comm, 8 if comm.rank == 0 else 0)
         total = np.frombuffer(window.Shared_query(0)[0], np.float64)
+        window.Lock_all()
         seen = []
         for _ in range(6 // (comm.rank + 1)):
             mpi.compute(comm, comm.rank + 1 - 1e-3 * comm.rank)
@@ -222,6 +227,7 @@ def test_with_sync_loads_and_stores_happen_in_the_order_of_virtual_time():
                 window.Sync()
             total += comm.rank
             seen.append(total[0])
+        window.Unlock_all()
         return seen
 
     assert launch(program, 3, True).results[0] == [0, 1, 3, 4, 4 + 0, 4 + 1 + 2]
