@@ -41,7 +41,7 @@ REDUCE_SCATTER = {
 }
 ALLGATHER = {
     "ring": Algorithm(ring.ring_allgather_rounds, a_block_each, ring.ring_allgather_cost),
-    "direct": Algorithm(direct.direct_allgather_rounds, a_block_each, ring.ring_allgather_cost),
+    "direct": Algorithm(direct.direct_allgather_rounds, a_block_each, direct.direct_allgather_cost),
     "recursive doubling": Algorithm(
         doubling.recursive_doubling_allgather_rounds, a_block_each, doubling.recursive_doubling_allgather_cost
     ),
@@ -59,7 +59,7 @@ SCATTER = {"binomial tree": Algorithm(tree.binomial_scatter_rounds, a_block_each
 GATHER = {"binomial tree": Algorithm(tree.binomial_gather_rounds, a_block_each, tree.binomial_scatter_cost)}
 ALLTOALL = {
     "pairwise": Algorithm(exchange.pairwise_alltoall_rounds, a_block_each, exchange.pairwise_alltoall_cost),
-    "direct": Algorithm(direct.direct_alltoall_rounds, a_block_each, exchange.pairwise_alltoall_cost),
+    "direct": Algorithm(direct.direct_alltoall_rounds, a_block_each, direct.direct_alltoall_cost),
     "bruck": Algorithm(bruck.bruck_alltoall_rounds, a_block_each, bruck.bruck_alltoall_cost),
 }
 BARRIER = {

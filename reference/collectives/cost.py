@@ -1,7 +1,8 @@
 """The cost of a collective: the parts of a time, what each rank sends, and the least that both can be.
 
 Idea      A message of n bytes takes alpha + n beta seconds; a rank sends one and receives one at a time; combining
-          costs gamma seconds per byte (Hockney 1994; Thakur, Rabenseifner & Gropp 2005).
+          costs gamma seconds per byte (Hockney 1994; Thakur, Rabenseifner & Gropp 2005). Where the next message need
+          not wait until the last one is there, it follows after g + n beta (LogGP: Alexandrov et al. 1995).
           The closed form of each schedule stands below the schedule: `ring_allreduce_cost(P, count, itemsize, link)` in
           ring.py. Here is what they share.
 Exact     On a uniform network these are not estimates: the virtual cluster takes exactly this long, for any number of
@@ -9,7 +10,7 @@ Exact     On a uniform network these are not estimates: the virtual cluster take
           ones come first, and the largest of each round lies on the longest way through the schedule.
 
 Letters: P ranks; arrays of `count` elements of `itemsize` bytes, n bytes together, cut into P blocks; n_P is the bytes
-of the largest block; link: alpha in seconds, beta and gamma in seconds per byte.
+of the largest block; link: alpha and g in seconds, beta and gamma in seconds per byte.
 """
 
 from __future__ import annotations
@@ -60,6 +61,14 @@ def messages(number: int, nbytes: float, link: Link, combined: bool = False) -> 
     return Cost(number * link.alpha, nbytes * link.beta, nbytes * link.gamma if combined else 0.0)
 
 
+def in_flight(number: int, nbytes: float, link: Link) -> Cost:
+    """`number` messages, of `nbytes` together, that follow each other through a port: number g + n beta + alpha - g.
+
+    The port is free g + n beta after a message has begun, and the message there alpha + n beta after that.
+    """
+    return Cost(number * link.g + (link.alpha - link.g), nbytes * link.beta) if number else Cost(0.0, 0.0)
+
+
 def largest_block(P: int, count: int, itemsize: int = 1) -> int:
     """n_P, the bytes of the largest of P blocks: ceil(count / P) * itemsize."""
     return -(-count // P) * itemsize
@@ -99,8 +108,10 @@ BOUNDS = {
 def lower_bound(collective: str, P: int, nbytes: int, link: Link) -> Cost:
     """The least that each term can be, whatever the schedule (Chan et al. 2007, table 1); perhaps not all at once.
 
-    Latency: what one rank knows spreads to at most twice as many ranks in a round. Bandwidth: bytes that some rank
-    must send or receive. Reduction: (P - 1) / P n, if the additions are shared evenly. nbytes: the larger of a
+    Latency: what one rank knows spreads to at most twice as many ranks in a round, if a rank sends its next message
+    when the last one is there. With messages in flight fewer latencies will do, and one if g is 0 (Karp, Sahay, Santos
+    & Schauser, "Optimal broadcast and summation in the LogP model", 1993). Bandwidth: bytes that some rank must send
+    or receive. Reduction: (P - 1) / P n, if the additions are shared evenly. nbytes: the larger of a
     rank's buffers, cut into equal blocks.
     """
     latencies, share, combines = BOUNDS[collective]
@@ -125,7 +136,10 @@ def bus_bandwidth(collective: str, P: int, nbytes: int, seconds: float) -> float
 
 
 def aggregated(sizes: list[int], link: Link) -> tuple[float, float]:
-    """Seconds for messages of these bytes in one, and one by one: alpha + sum(n_i) beta, sum(alpha + n_i beta)."""
+    """Seconds for messages of these bytes in one, and one by one: alpha + sum(n_i) beta, sum(alpha + n_i beta).
+
+    One by one: each begins when the one before it is there, as collectives do that follow each other.
+    """
     together = link.alpha + sum(sizes) * link.beta
     return together, together + (len(sizes) - 1) * link.alpha
 

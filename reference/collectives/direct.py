@@ -2,7 +2,8 @@
 
 Idea      Rank r wants the sum of the blocks r: let everybody send theirs to it. No message depends on another, so all
           are posted together, and whoever is late holds up nobody but himself.
-Price     P - 1 rounds of a block each way, as the ring; while a block comes in, the one before it is added.
+Price     Each way P - 1 blocks, as the ring, but one latency: (P - 1) (g + n_P beta) + alpha - g. While a block comes
+          in, the one before it is added.
           On real machines often the fastest for large messages: two waits instead of 2 (P - 1).
 Source    Thakur, Rabenseifner & Gropp (2005), pairwise exchange; the order r + 1, r + 2, ...
           keeps two senders from meeting at one receiver.
@@ -15,9 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..networks.network import Link
-from .cost import Cost, Volume, largest_block
+from .cost import Cost, Volume, in_flight, largest_block
 from .record import AllreduceRecord, Holds, Setting, a_block_each
-from .ring import ring_allgather_cost
 from .rounds import Round, block_bounds
 
 MOST_EVALUATED = 128  # ranks; their 32,512 messages, where some meet on links, take about a second to be timed
@@ -54,23 +54,34 @@ def direct_alltoall_rounds(rank, ranks: int) -> Iterator[Round]:
 
 
 def direct_reduce_scatter_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
-    """(P - 1) (alpha + n_P beta) + n_P gamma: only the last addition is not hidden behind a message.
+    """(P - 1) (g + n_P beta) + alpha - g + n_P gamma: only the last addition is not hidden behind a message.
 
-    More if an addition takes longer than a message. Exact if P divides count. Else ranks get out of step and, additions
-    aside, it takes less than twice as long: while a message waits, one of its ports is busy with one of P - 1 messages.
+    More if an addition takes longer than a message. Exact if P divides count. Else ranks get out of step: whoever is a
+    moment late finds the ports of the others taken for a whole message, and it takes up to half as long again (on 2 to
+    64 ranks; test_cost.py). A network whose messages share its links would not mind.
     """
     if P == 1:
         return Cost(0.0, 0.0)
     size = largest_block(P, count, itemsize)
-    message, addition = link.alpha + size * link.beta, size * link.gamma
+    message, addition = link.g + size * link.beta, size * link.gamma
     exposed = addition + (P - 2) * max(0.0, addition - message)
-    return ring_allgather_cost(P, count, itemsize, link) + Cost(0.0, 0.0, exposed)
+    return direct_allgather_cost(P, count, itemsize, link) + Cost(0.0, 0.0, exposed)
+
+
+def direct_allgather_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """(P - 1) (g + n_P beta) + alpha - g. count: elements of the output. Exact if P divides it."""
+    return in_flight(P - 1, (P - 1) * largest_block(P, count, itemsize), link)
+
+
+def direct_alltoall_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
+    """(P - 1) (g + n / P beta) + alpha - g. count: elements that one rank sends, its own block included."""
+    return direct_allgather_cost(P, count, itemsize, link)
 
 
 def direct_allreduce_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
-    """2 (P - 1) (alpha + n_P beta) + n_P gamma: direct_reduce_scatter and an allgather, with what is said there."""
+    """2 (P - 1) (g + n_P beta) + 2 (alpha - g) + n_P gamma: a reduce-scatter, with what is said there; an allgather."""
     scattered = direct_reduce_scatter_cost(P, count, itemsize, link)
-    return scattered + ring_allgather_cost(P, count, itemsize, link)
+    return scattered + direct_allgather_cost(P, count, itemsize, link)
 
 
 def direct_allreduce_volume(P: int, count: int, itemsize: int = 1) -> Volume:

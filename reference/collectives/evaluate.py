@@ -2,27 +2,25 @@
 
 A generator of rounds called with `rank = arange(P)` yields arrays: one round of all ranks. Then a round of the
 virtual cluster is a few vector operations on the ranks' clocks: a transfer starts when both its ends have come to it
-and their ports are free, and a rank goes on when what it sends and what it receives have arrived. On a uniform network
-this is not an estimate but the same arithmetic as the engine's, and equal to it to the last bit. One exception: rounds
-that are posted together, with blocks of unequal size; there the engine lets ranks get out of step, and this does not.
+and their ports are free, and a rank goes on when what it sends and what it receives have arrived. This is not an
+estimate but the same arithmetic as the engine's, and equal to it to the last bit.
 
-On other networks a message also holds the links of its way. If no two messages want one link at a time, that is exact,
-too. Else it is an estimate: messages of one round queue for links in the order in which they are ready, and one whose
-way is free does not wait for others, as in the engine; but all of a round come before those of the next one, while in
-the engine a rank that has less to wait for may be a round ahead.
+It holds as long as rounds tell who comes first: one message each way a rank at a time, or equal ones that all ranks
+post together, and no link that two senders and two receivers share. Else who comes first depends on the clocks, and
+every message is looked at in the order of time (replay.py): a hundred thousand of them take about a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import mpi
 from ..networks.network import Network, check_network
-from ..networks.ways import router
+from ..networks.ways import Router, router
+from . import replay
 from .rounds import Round, block_bounds
 
 
@@ -43,9 +41,15 @@ class _Group(NamedTuple):
     """The state within a group of rounds that are posted together; arrays of shape [P], in seconds."""
 
     posted: np.ndarray  # when each rank posted them
-    sent: np.ndarray  # when its outgoing port is free
-    received: np.ndarray  # when its incoming port is free
-    combined: np.ndarray  # when what has come is combined
+    out_free: np.ndarray  # when its outgoing port is free
+    in_free: np.ndarray  # when its incoming port is free
+    sent: np.ndarray  # when what it has sent is there
+    combined: np.ndarray  # when what has come to it is combined
+    holds: float = -1.0  # for how long each of its messages holds ports, if there are several rounds
+
+
+class _Meeting(Exception):
+    """Who comes first is not told by the rounds."""
 
 
 def evaluate(
@@ -69,79 +73,90 @@ def evaluate(
     number = P if blocks is None else blocks
     bounds = block_bounds(count, number) * itemsize
     bounds = np.concatenate([bounds, bounds[1:] + bounds[-1]])  # a range may run past the last block
-    cables, ranks, zero = _Cables(network, P), np.arange(P), np.zeros(P)
     bytes_sent, messages = np.zeros(P, np.int64), np.zeros(P, np.int64)
-    group = _Group(zero, zero, zero, zero)
-    for to, (lo, hi), source, (first, last), combine, wait in rounds(ranks, P, **options):
-        to, source, size, expected = np.broadcast_arrays(
-            to, source, bounds[hi] - bounds[lo], bounds[last] - bounds[first]
-        )
-        senders = np.flatnonzero(to != mpi.PROC_NULL)
-        receivers = to[senders]
-        size = size[senders]
-        _check(senders, receivers, size, source, expected)
-        start = np.maximum(group.posted[senders], group.posted[receivers])
-        start = np.maximum(start, np.maximum(group.sent[senders], group.received[receivers]))
-        arrival = cables.carry(senders, receivers, start, size)
-        sent, received, combined = group.sent.copy(), group.received.copy(), group.combined.copy()
-        sent[senders], received[receivers] = arrival, arrival
-        if combine:
-            behind = np.maximum(combined, np.maximum(received, sent) if wait else received)[receivers]
-            combined[receivers] = behind + size * network.gamma
-        bytes_sent[senders] += size
-        messages[senders] += 1
-        group = _Group(group.posted, sent, received, combined)
-        if wait:
-            done = np.maximum(np.maximum(sent, received), combined)
-            group = _Group(done, done, done, done)
-    return Evaluation(group.posted, bytes_sent, messages)
+
+    def sheets() -> Iterator[replay.Sheet]:
+        bytes_sent[:], messages[:] = 0, 0
+        ways = router(network, P)
+        for round in rounds(np.arange(P), P, **options):
+            sheet = _sheet(round, bounds, ways)
+            bytes_sent[sheet.senders] += sheet.size
+            messages[sheet.senders] += 1
+            yield sheet
+
+    try:
+        clocks = _in_rounds(sheets(), P, network.gamma)
+    except _Meeting:
+        clocks = replay.in_order(sheets(), P, network.gamma)
+    return Evaluation(clocks, bytes_sent, messages)
 
 
-def _check(senders, receivers, size, source, expected) -> None:
-    """Raise ValueError unless what is sent and what is expected fit together."""
+def _sheet(round: Round, bounds: np.ndarray, ways: Router) -> replay.Sheet:
+    """A round of all ranks, message by message. Raises ValueError unless what is sent and what is expected agree."""
+    to, (lo, hi), source, (first, last), combine, wait = round
+    to, source, size, expected = np.broadcast_arrays(to, source, bounds[hi] - bounds[lo], bounds[last] - bounds[first])
+    senders = np.flatnonzero(to != mpi.PROC_NULL)
+    receivers = to[senders]
+    size = size[senders]
     awaited = np.flatnonzero(source != mpi.PROC_NULL)
     if len(awaited) != len(receivers) or not np.array_equal(source[receivers], senders):
         raise ValueError("in some round a rank does not receive what another one sends to it")
     if not np.array_equal(expected[receivers], size):
         raise ValueError("in some round a rank expects another number of bytes than are sent to it")
+    alpha, beta, gap, links = ways.ways(senders, receivers)
+    moving = size * beta
+    return replay.Sheet(senders, receivers, size, gap + moving, alpha + moving, links, combine, wait)
 
 
-class _Cables:
-    """When each link of a network is free (s), while messages are carried, a round of them at a time."""
+def _in_rounds(sheets: Iterator[replay.Sheet], P: int, gamma: float) -> np.ndarray:
+    """When each rank is through. Raises _Meeting if the rounds do not tell who comes first."""
+    zero, users = np.zeros(P), _Users()
+    group = start = _Group(zero, zero, zero, zero, zero)
+    for senders, receivers, size, holds, lasts, links, combine, wait in sheets:
+        users.check(senders, receivers, links)
+        if group.holds >= 0 or not wait:
+            group = _alike(group, senders, holds)
+        begin = np.maximum(group.posted[senders], group.posted[receivers])
+        begin = np.maximum(begin, np.maximum(group.out_free[senders], group.in_free[receivers]))
+        arrival, free = begin + lasts, begin + holds
+        out_free, in_free, sent, combined = (field.copy() for field in group[1:5])
+        out_free[senders], in_free[receivers] = free, free
+        sent[senders] = arrival
+        received = np.maximum(combined[receivers], np.maximum(arrival, sent[receivers]) if wait else arrival)
+        combined[receivers] = received + size * gamma if combine else received
+        group = _Group(group.posted, out_free, in_free, sent, combined, group.holds)
+        if wait:
+            done = np.maximum(np.maximum(sent, combined), group.posted)
+            group = start._replace(posted=done)
+    return group.posted
 
-    def __init__(self, network: Network, P: int):
-        self.router, self.free = router(network, P), np.zeros(0)
 
-    def carry(self, senders, receivers, start, size) -> np.ndarray:
-        """When each message has arrived that both ends and their ports are ready for at `start`."""
-        alpha, beta, links = self.router.ways(senders, receivers)
-        lasts = alpha + size * beta
+def _alike(group: _Group, senders: np.ndarray, holds: np.ndarray) -> _Group:
+    """A group of several rounds, in which all messages hold ports for one time and all ranks keep in step."""
+    P, each = len(group.posted), holds[0] if group.holds < 0 else group.holds
+    if len(senders) < P or (holds != each).any() or (group.posted != group.posted[0]).any():
+        raise _Meeting
+    return group._replace(holds=each)
+
+
+class _Users:
+    """Who uses each link: one that has several senders as well as several receivers is where messages may meet."""
+
+    def __init__(self) -> None:
+        self.ends = np.empty((2, 0), int)  # [sender or receiver, link]: the first one, -1: none yet
+        self.several = np.empty((2, 0), bool)
+
+    def check(self, senders: np.ndarray, receivers: np.ndarray, links: np.ndarray | None) -> None:
+        """Note the ways of some messages. Raises _Meeting if messages may meet."""
         if links is None:
-            return start + lasts
-        self.free = np.concatenate([self.free, np.zeros(self.router.number - len(self.free))])
-        held = links >= 0
-        used = links[held]
-        if len(np.unique(used)) == len(used):  # no two messages of this round meet
-            begin = np.maximum(start, np.where(held, self.free[links], 0.0).max(axis=1))
-            self.free[used] = np.broadcast_to((begin + lasts)[:, None], links.shape)[held]
-            return begin + lasts
-        order = np.lexsort((senders > receivers, np.maximum(senders, receivers)))  # in which the engine hears of them
-        arrival = np.empty(len(senders))
-        arrival[order] = self._queue(start[order].tolist(), lasts[order].tolist(), links[order].tolist())
-        return arrival
-
-    def _queue(self, start: list[float], lasts: list[float], links: list[list[int]]) -> list[float]:
-        """When messages arrive that want the same links: who is ready first is served first, but none stands idle."""
-        free, ways = self.free.tolist(), [[link for link in way if link >= 0] for way in links]
-        waiting, arrival = sorted(zip(start, range(len(start)), strict=True)), [0.0] * len(start)  # sorted: a heap
-        while waiting:
-            time, i = heappop(waiting)
-            way_free = max((free[link] for link in ways[i]), default=0.0)
-            if way_free > time:
-                heappush(waiting, (way_free, i))
-                continue
-            arrival[i] = time + lasts[i]
-            for link in ways[i]:
-                free[link] = arrival[i]
-        self.free = np.array(free)
-        return arrival
+            return
+        message, column = np.nonzero(links >= 0)
+        used = links[message, column]
+        if (more := used.max(initial=-1) + 1 - self.ends.shape[1]) > 0:
+            self.ends = np.pad(self.ends, ((0, 0), (0, more)), constant_values=-1)
+            self.several = np.pad(self.several, ((0, 0), (0, more)))
+        for first, several, mine in zip(self.ends, self.several, (senders[message], receivers[message]), strict=True):
+            first[used] = np.where(first[used] < 0, mine, first[used])
+            several[used[first[used] != mine]] = True
+        if (self.several[0] & self.several[1]).any():
+            raise _Meeting

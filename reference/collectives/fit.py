@@ -1,11 +1,14 @@
-"""A fit of this machine: alpha, beta and gamma from measurements, with what they leave unexplained.
+"""A fit of this machine: alpha, g, beta and gamma from measurements, with what they leave unexplained.
 
-Idea      The closed forms are linear in alpha and beta. So measure a few all-reduces and solve for these
-          numbers: least squares of the *relative* errors, for a time of 20 us counts as much as one of 20 ms.
-          gamma comes first, from adding alone: in one schedule it cannot be told from beta.
-Exact     One alpha and beta for all algorithms say what the machine is like. An own pair for each algorithm says what
-          that algorithm makes of it: messages in flight at once, waits and memory traffic are not in the model. NCCL's
-          tuner keeps such a table too, of latency and efficiency by algorithm (src/graph/tuning.cc).
+Idea      The closed forms are linear in the latency alpha - g, the gap g and beta. So measure a few all-reduces and
+          solve for these numbers: least squares of the *relative* errors, for a time of 20 us counts as much as one of
+          20 ms. gamma comes first, from adding alone: in one schedule it cannot be told from beta. g is told from the
+          latency by schedules of both kinds, with messages that wait for each other (ring) and in flight (direct).
+Exact     One alpha, g and beta for all algorithms say what the machine is like. An own pair for each algorithm says
+          what that algorithm makes of it: waits and memory traffic are not in the model. NCCL's tuner keeps such a
+          table too, of latency and efficiency by algorithm (src/graph/tuning.cc). On P ranks every form is a constant
+          and a slope in n, so that a pair fits them all alike, right or wrong: which is right, another P tells
+          (test_fit.py).
 Left out  Bends in the curves, where caches overflow or a library changes its protocol: see `residuals`.
 """
 
@@ -14,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +57,8 @@ class Residual(NamedTuple):
 class Fit:
     """What was measured on P ranks, and the numbers that describe it.
 
-    alpha (s), beta and gamma (s/byte) hold for all algorithms together; `lines` has an own (alpha, beta) for each.
+    alpha and gap (s), beta and gamma (s/byte) hold for all algorithms together; `lines` has an own (alpha, beta) for
+    each, in which latency holds ports: of one algorithm on P ranks, only the sum of all its latencies and gaps shows.
     `options` are what an algorithm was measured with, such as ranks_per_node; `itemsize` is the bytes of an element.
     """
 
@@ -65,12 +70,13 @@ class Fit:
     options: dict[str, dict[str, Any]]
     samples: tuple[Sample, ...]
     itemsize: int = 1
+    gap: float = inf
 
     def seconds(self, algorithm: str, P: int, count: int, itemsize: int) -> float:
         """The time of an all-reduce by the algorithm's own line. Raises ValueError for one that was not measured."""
         if algorithm not in self.lines:
             raise ValueError(f"{algorithm!r} was not measured on this machine; there are: {', '.join(self.lines)}")
-        return self._cost(algorithm, P, count, itemsize, Link(*self.lines[algorithm], self.gamma))
+        return self._cost(algorithm, P, count, itemsize, Link(*self.lines[algorithm], self.gamma, inf))
 
     def _cost(self, algorithm: str, P: int, count: int, itemsize: int, link: Link) -> float:
         options = self.options.get(algorithm, {})
@@ -78,7 +84,7 @@ class Fit:
 
     def residuals(self) -> list[Residual]:
         """Every sample beside its two predictions."""
-        found, common = [], Link(self.alpha, self.beta, self.gamma)
+        found, common = [], Link(self.alpha, self.beta, self.gamma, self.gap)
         for sample in self.samples:
             asked = sample.algorithm, self.P, sample.nbytes // self.itemsize, self.itemsize
             found.append(Residual(*sample, self.seconds(*asked), self._cost(*asked, common)))
@@ -116,25 +122,28 @@ def fit(
     options: dict[str, dict] | None = None,
     itemsize: int = 1,
 ) -> Fit:
-    """alpha and beta from samples of any algorithms on P ranks; gamma (s/byte) is known already."""
+    """alpha, gap and beta from samples of any algorithms on P ranks; gamma (s/byte) is known already."""
     options = options or {}
 
-    def line(names: set[str]) -> tuple[float, float]:
+    def link(names: set[str], gaps: bool) -> Link:
         own = [sample for sample in samples if sample.algorithm in names]
         costs = [
             partial(ALLREDUCE[name].cost, P, nbytes // itemsize, itemsize, **options.get(name, {}))
             for name, nbytes, _ in own
         ]
-        parts = [(unit.latency, unit.bandwidth) for unit in (cost(link=Link(1.0, 1.0)) for cost in costs)]
-        seconds, found = np.array([sample.seconds for sample in own]), (0.0, 0.0)
-        for _ in range(REFINED):  # what the direct exchange hides of its additions depends on alpha and beta
-            added = np.array([cost(link=Link(*found, gamma)).reduction for cost in costs])
-            alpha, beta = relative_least_squares(parts, seconds, added)
-            found = alpha, beta
+        units = [Link(0.0, 1.0), Link(1.0, 0.0, gap=inf), *([Link(1.0, 0.0, gap=0.0)] if gaps else [])]
+        parts = [[cost(link=unit).seconds for unit in units] for cost in costs]
+        seconds, found = np.array([sample.seconds for sample in own]), Link(0.0, 0.0, gamma, inf)
+        for _ in range(REFINED):  # what the direct exchange hides of its additions depends on the gap and beta
+            added = np.array([cost(link=found).reduction for cost in costs])
+            beta, gap, *latency = relative_least_squares(parts, seconds, added)
+            found = Link(gap + sum(latency), beta, gamma, gap if gaps else inf)
         return found
 
     names = dict.fromkeys(sample.algorithm for sample in samples)
-    return Fit(P, *line(set(names)), gamma, {name: line({name}) for name in names}, options, tuple(samples), itemsize)
+    alpha, beta, _, gap = link(set(names), gaps=True)
+    lines = {name: link({name}, gaps=False)[:2] for name in names}
+    return Fit(P, alpha, beta, gamma, lines, options, tuple(samples), itemsize, gap)
 
 
 def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES) -> Fit:

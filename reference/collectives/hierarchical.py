@@ -115,9 +115,10 @@ def hierarchical_allreduce_cost(
     """Ring reduce-scatter and allgather among L ranks, with an all-reduce of n / L bytes across N nodes in between.
 
     2 (L - 1) (alpha + n_L beta) + (L - 1) n_L gamma + what `across` takes for N ranks and n_L bytes with alpha and
-    beta of `outside` (those of the node unless given). If ranks_per_nic ranks share a network card, their messages
-    follow each other: all network terms are that much longer. At most this; exact if L N divides count and every
-    rank has a card, or gamma is 0.
+    beta of `outside` (those of the node unless given). If ranks_per_nic ranks share a network card, the messages of a
+    round follow each other through it, and the last of s takes alpha + n beta + (s - 1) (g + n beta). At most this;
+    exact if L N divides count and every rank has a card. Else the first of a round are there while the last are under
+    way, and go on: up to s - 1 rounds of additions and a latency a round less.
     """
     nodes, L = nodes_of(P, ranks_per_node), ranks_per_node
     parts = ACROSS[across].blocks(nodes)
@@ -145,8 +146,9 @@ def _across(
     nodes: int, count: int, itemsize: int, link: Link, across: str, outside: Link | None, share: int = 1
 ) -> Cost:
     """Among the nodes; `share` messages go through one card."""
-    alpha, beta, _ = link if outside is None else outside
-    return ACROSS[across].cost(nodes, count, itemsize, Link(share * alpha, share * beta, link.gamma))
+    own = link if outside is None else outside
+    last = Link(own.alpha + (share - 1) * own.g, share * own.beta, link.gamma, own.gap)
+    return ACROSS[across].cost(nodes, count, itemsize, last)
 
 
 def torus_allreduce_cost(P: int, count: int, itemsize: int, link: Link, width: int = 1) -> Cost:

@@ -13,15 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .network import Route, check_cost
+from .network import GAP, Route, check_cost, check_gap
 
 
 @dataclass(frozen=True)
 class Dragonfly:
     """p ranks at a router, a routers in a group, h global links at a router: a h + 1 groups, as large as it can be.
 
-    alpha, beta: seconds a message and a byte within a group; alpha_global, beta_global: between groups. The ranks of a
-    router are a node and meet no link. fabrics.dragonfly(a, h) is the graph of its routers.
+    alpha, beta: seconds a message and a byte within a group; alpha_global, beta_global: between groups; gap: as of a
+    Route. The ranks of a router are a node and meet no link. fabrics.dragonfly(a, h) is the graph of its routers.
     Raises ValueError for p, a or h that are no whole numbers of at least 1.
     """
 
@@ -33,8 +33,10 @@ class Dragonfly:
     alpha_global: float = 2e-6
     beta_global: float = 4e-11
     gamma: float = 0.0
+    gap: float = GAP
 
     def __post_init__(self):
+        check_gap(self.gap)
         if not all(isinstance(number, int) and number >= 1 for number in (self.p, self.a, self.h)):
             raise ValueError(f"p, a and h of a dragonfly are whole numbers of at least 1, got {self.p, self.a, self.h}")
         for name in ("alpha", "beta", "alpha_global", "beta_global", "gamma"):
@@ -55,8 +57,8 @@ class Dragonfly:
         first, last = self.node(source), self.node(dest)
         here, there = first // self.a, last // self.a
         if here == there:
-            return Route(self.alpha, self.beta, ((first, last),) if first != last else ())
+            return Route(self.alpha, self.beta, ((first, last),) if first != last else (), self.gap)
         port = (there - here - 1) % (ports + 1)  # leads to the group port + 1 further on
         way = [first, here * self.a + port // self.h, there * self.a + (ports - 1 - port) // self.h, last]
         links = tuple(hop for hop in pairwise(way) if hop[0] != hop[1])
-        return Route(max(self.alpha, self.alpha_global), max(self.beta, self.beta_global), links)
+        return Route(max(self.alpha, self.alpha_global), max(self.beta, self.beta_global), links, self.gap)

@@ -8,10 +8,13 @@
 
     launch(program, 8, network=Bus())
 
-Price     A message of n bytes takes alpha + n beta on the slowest link of its way. A rank sends one message and
-          receives one at a time; a link carries one at a time. A reduction costs gamma seconds per byte. Bandwidth is
-          never shared among flows: a message has its whole way to itself, or it waits.
-Source    Hockney (1994) for alpha and beta; ports and links are ours.
+Price     LogGP: a message of n bytes holds the sender's port, all links of its way and the receiver's port for
+          g + n beta, and is there alpha + n beta after its start: the latency alpha - g holds nothing. So messages that
+          wait for each other take alpha + n beta each, and k in flight k (g + n beta) + alpha - g together.
+          A rank sends one message and receives one at a time; a link carries one at a time, and who comes first is
+          served first (booking.py). A reduction costs gamma seconds per byte.
+Source    Hockney (1994) for alpha and beta; Alexandrov, Ionescu, Schauser & Scheiman, "LogGP" (1995) for g and G, which
+          is beta here, and for alpha = L + 2 o + g: where a computation costs nothing, o is a part of the latency.
 Left out  Messages that overtake each other on the way, and ways that depend on the load.
 
 A network may have more: `levels`, if it is a tree of switches (switch_tree.py). Then many routes are worked out at a
@@ -26,24 +29,42 @@ from itertools import groupby
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
+GAP = 1e-7  # seconds, unless told
+
 
 class Route(NamedTuple):
-    """How one message travels: latency (s), inverse bandwidth (s/byte), and the links it holds (any hashable names)."""
+    """How one message travels: alpha (s), beta (s/byte), the links it holds (any hashable names), and the gap (s).
+
+    gap: for how long each message holds ports and links, beside its bytes. No more than alpha counts: inf is the older
+    alpha-beta model, in which latency holds them, too.
+    """
 
     alpha: float
     beta: float
     links: tuple[Any, ...] = ()
+    gap: float = GAP
+
+    def holds(self, nbytes: float) -> float:
+        """Seconds for which a message holds the ports and links of its way."""
+        return min(self.gap, self.alpha) + nbytes * self.beta
 
 
 class Link(NamedTuple):
     """What a message costs if all links are alike: alpha seconds, beta seconds a byte; gamma seconds to add one byte.
 
-    What the closed forms are asked with: a formula knows neither levels nor ways.
+    gap: the part of alpha in which it holds the ports (Route). What the closed forms are asked with: a formula knows
+    neither levels nor ways.
     """
 
     alpha: float
     beta: float
     gamma: float = 0.0
+    gap: float = GAP
+
+    @property
+    def g(self) -> float:
+        """The gap as far as it counts: no more than alpha."""
+        return min(self.gap, self.alpha)
 
 
 class Network(Protocol):
@@ -78,18 +99,27 @@ def check_cost(name: str, value: float) -> None:
         raise ValueError(f"{name} must be a finite number of seconds (per byte), at least 0, got {value}")
 
 
+def check_gap(gap: float) -> None:
+    """Raise ValueError unless it is at least 0; inf is allowed, as no more than alpha counts."""
+    if not gap >= 0:
+        raise ValueError(f"a gap is a number of seconds, at least 0 (inf: as long as alpha), got {gap}")
+
+
+COSTS = ("alpha", "beta", "gap")  # of a route, and of a level
+
+
 def levels_of(network: Network) -> tuple:
     """The levels of a tree of switches, innermost first; none of any other network."""
     return getattr(network, "levels", None) or ()
 
 
 def slowest_link(network: Network, P: int) -> Link:
-    """The largest alpha and the largest beta of the ways from rank 0 to the other P - 1."""
+    """The largest alpha, beta and gap of the ways from rank 0 to the other P - 1."""
     if levels := levels_of(network):
-        return Link(levels[-1].alpha, levels[-1].beta, network.gamma)
+        return Link(levels[-1].alpha, levels[-1].beta, network.gamma, levels[-1].gap)
     routes = [network.route(0, rank) for rank in range(1, P)]
-    alpha, beta = (max((getattr(route, cost) for route in routes), default=0.0) for cost in ("alpha", "beta"))
-    return Link(alpha, beta, network.gamma)
+    alpha, beta, gap = (max((getattr(route, cost) for route in routes), default=0.0) for cost in COSTS)
+    return Link(alpha, beta, network.gamma, gap)
 
 
 def group_sizes(network: Network, P: int) -> tuple[int, ...]:

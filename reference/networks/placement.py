@@ -51,7 +51,7 @@ def distances(network: Network, slots: int | Sequence[int], nbytes: float = inf)
     slots = _slots(network, slots)
     here, there = (each.ravel() for each in np.meshgrid(slots, slots, indexing="ij"))
     apart, costs = here != there, np.zeros(len(here))
-    alpha, beta, _ = router(network, int(slots.max()) + 1).ways(here[apart], there[apart])
+    alpha, beta, *_ = router(network, int(slots.max()) + 1).ways(here[apart], there[apart])
     costs[apart] = alpha / nbytes + beta
     return costs.reshape(len(slots), -1)
 

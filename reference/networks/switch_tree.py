@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, repeat
 from math import inf
 
-from .network import Route, check_cost
+from .network import GAP, Route, check_cost, check_gap
 
 
 def _is_count(value: float) -> bool:
@@ -23,14 +23,16 @@ def _is_count(value: float) -> bool:
 
 @dataclass(frozen=True)
 class Level:
-    """One level of switches: `ranks` below each (inf: all), alpha (s) and beta (s/byte) of its links, cables up."""
+    """One level of switches: `ranks` below each (inf: all), alpha, beta and gap of its links (Route), cables up."""
 
     ranks: float
     alpha: float
     beta: float
     uplinks: int = 1
+    gap: float = GAP
 
     def __post_init__(self):
+        check_gap(self.gap)
         check_cost("alpha", self.alpha)
         check_cost("beta", self.beta)
         if not (self.ranks == inf or _is_count(self.ranks)):
@@ -76,20 +78,21 @@ class SwitchTree:
         """The way from one rank to another. A message to oneself costs nothing."""
         if source == dest:
             return Route(0.0, 0.0)
-        links, alpha, beta = [], 0.0, 0.0
+        links, alpha, beta, gap = [], 0.0, 0.0, 0.0
         for depth, level in enumerate(self.levels):
             here, there = source // level.ranks, dest // level.ranks
-            alpha, beta = max(alpha, level.alpha), max(beta, level.beta)  # the slowest link of the way decides
+            # the slowest link of the way decides
+            alpha, beta, gap = max(alpha, level.alpha), max(beta, level.beta), max(gap, level.gap)
             if here == there:
-                return Route(alpha, beta, tuple(links))
+                return Route(alpha, beta, tuple(links), gap)
             cable = dest % level.uplinks
             links += [(depth, "up", here, cable), (depth, "down", there, cable)]
         raise ValueError(f"ranks {source} and {dest} are not on one network: it holds {self.levels[-1].ranks} ranks")
 
 
-def uniform(alpha: float = 1e-6, beta: float = 1e-10, gamma: float = 0.0) -> SwitchTree:
+def uniform(alpha: float = 1e-6, beta: float = 1e-10, gamma: float = 0.0, gap: float = GAP) -> SwitchTree:
     """Every pair of ranks is alike: alpha seconds and beta seconds per byte (1 us and 10 GB/s unless told)."""
-    return SwitchTree((Level(inf, alpha, beta),), gamma, "uniform")
+    return SwitchTree((Level(inf, alpha, beta, gap=gap),), gamma, "uniform")
 
 
 def two_level(
@@ -100,12 +103,13 @@ def two_level(
     beta_out: float = 4e-11,
     nics: int = 1,
     gamma: float = 0.0,
+    gap: float = GAP,
 ) -> SwitchTree:
     """Nodes of `ranks_per_node` ranks: (alpha, beta) inside, (alpha_out, beta_out) between, through `nics` cards.
 
     Unless told: 100 GB/s inside and one card of 25 GB/s (200 Gbit/s) a node, the shape of a node with NVLink.
     """
-    inside, between = Level(ranks_per_node, alpha, beta, nics), Level(inf, alpha_out, beta_out)
+    inside, between = Level(ranks_per_node, alpha, beta, nics, gap), Level(inf, alpha_out, beta_out, gap=gap)
     return SwitchTree((inside, between), gamma, "two-level")
 
 
@@ -117,6 +121,7 @@ def fat_tree(
     nics: int = 1,
     oversubscription: float = 1.0,
     gamma: float = 0.0,
+    gap: float = GAP,
 ) -> SwitchTree:
     """Nodes in pods under one core: a pod has nodes_per_pod * nics / oversubscription cables to the core.
 
@@ -135,5 +140,5 @@ def fat_tree(
     sizes, uplinks = (ranks_per_node, pod, inf), (nics, cables, 1)
     if not len(alphas) == len(betas) == len(sizes):
         raise ValueError(f"a fat tree has 3 alphas and 3 betas, got {len(alphas)} and {len(betas)}")
-    levels = tuple(map(Level, sizes, alphas, betas, uplinks))
+    levels = tuple(map(Level, sizes, alphas, betas, uplinks, repeat(gap)))
     return SwitchTree(levels, gamma, "fat tree")

@@ -14,14 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from .network import Route, check_cost
+from .network import GAP, Route, check_cost, check_gap
 
 
 @dataclass(frozen=True)
 class Torus:
     """sides[0] x sides[1] x ... ranks, the last axis running fastest: the k-ary n-cube, if all n sides are k.
 
-    alpha, beta: seconds a message and a byte, hop: seconds a link more. Of two ways round a ring that are equally long
+    alpha, beta, gap: as of a Route, hop: seconds a link more. Of two ways round a ring that are equally long
     a message takes the one to higher numbers. fabrics.torus(sides) is its graph.
     Raises ValueError for sides that are no whole numbers of at least 1.
     """
@@ -31,8 +31,10 @@ class Torus:
     beta: float = 1e-10
     gamma: float = 0.0
     hop: float = 0.0
+    gap: float = GAP
 
     def __post_init__(self):
+        check_gap(self.gap)
         if not self.sides or not all(isinstance(side, int) and side >= 1 for side in self.sides):
             raise ValueError(f"sides of a torus are whole numbers of at least 1, got {self.sides}")
         for name in ("alpha", "beta", "gamma", "hop"):
@@ -59,4 +61,4 @@ class Torus:
                 links.append((at, following))
                 at = following
             step *= side
-        return Route(self.alpha + len(links) * self.hop, self.beta, tuple(links))
+        return Route(self.alpha + len(links) * self.hop, self.beta, tuple(links), self.gap)

@@ -10,19 +10,20 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .network import Network, levels_of
+from .network import COSTS, Network, levels_of
 
 REMEMBERED = 2**20  # messages whose ways are kept
 
 
 class Ways(NamedTuple):
-    """Of each message: alpha (s), beta (s/byte), and the numbers of its links, -1 for none; [messages], [messages, k].
+    """Of each message: alpha (s), beta (s/byte), the gap that counts (s), the numbers of its links, -1 for none.
 
-    links is None if no message holds any.
+    Arrays of shape [messages], links of [messages, k]. links is None if no message holds any.
     """
 
     alpha: np.ndarray
     beta: np.ndarray
+    gap: np.ndarray
     links: np.ndarray | None
 
 
@@ -59,17 +60,22 @@ class _Tree:
     def ways(self, senders: np.ndarray, receivers: np.ndarray) -> Ways:
         """Level by level: links are [messages, 2 levels]."""
         top, apart = self.top, np.ones(len(senders), bool)
-        alpha, beta, links = np.zeros(len(senders)), np.zeros(len(senders)), []
+        costs, links = np.zeros((3, len(senders))), []
         for level, (up, down) in zip(self.levels, self.first, strict=True):
-            alpha, beta = np.maximum(alpha, apart * level.alpha), np.maximum(beta, apart * level.beta)
+            costs = np.maximum(costs, np.where(apart, _costs(level), 0.0))
             here, there = senders // int(level.ranks), receivers // int(level.ranks)
             apart, cable = apart & (here != there), receivers % level.uplinks
             links += [
                 np.where(apart, first + group * level.uplinks + cable, -1)
                 for first, group in ((up, here), (down, there))
             ]
-        alpha, beta = np.maximum(alpha, apart * top.alpha), np.maximum(beta, apart * top.beta)
-        return Ways(alpha, beta, np.stack(links, axis=1) if links else None)
+        alpha, beta, gap = np.maximum(costs, np.where(apart, _costs(top), 0.0))
+        return Ways(alpha, beta, np.minimum(gap, alpha), np.stack(links, axis=1) if links else None)
+
+
+def _costs(level: Any) -> np.ndarray:
+    """A column: alpha, beta and gap of a level's links."""
+    return np.array([[getattr(level, cost)] for cost in COSTS])
 
 
 class _Routes:
@@ -100,5 +106,5 @@ class _Routes:
         links = np.full((len(routes), longest), -1)
         for row, route in enumerate(routes):
             links[row, : len(route.links)] = [self.numbers.setdefault(link, self.number) for link in route.links]
-        alpha, beta = (np.array([getattr(route, cost) for route in routes], float) for cost in ("alpha", "beta"))
-        return Ways(alpha, beta, links if longest else None)
+        alpha, beta, gap = (np.array([getattr(route, cost) for route in routes], float) for cost in COSTS)
+        return Ways(alpha, beta, np.minimum(gap, alpha), links if longest else None)

@@ -40,8 +40,8 @@ ROOTED = ("broadcast", "reduce", "scatter", "gather")
 REDUCING = ("allreduce", "reduce_scatter", "reduce")
 ACROSS = ("ring", "recursive doubling", "halving-doubling")
 # powers of two: no sum of these is ever rounded, so times of the two worlds' formulas can be compared exactly
-ALPHA, BETA, GAMMA = 2.0**-18, 2.0**-32, 2.0**-34
-NETWORK = networks.uniform(ALPHA, BETA, GAMMA)
+ALPHA, BETA, GAMMA, GAP = 2.0**-18, 2.0**-32, 2.0**-34, 2.0**-22
+NETWORK = networks.uniform(ALPHA, BETA, GAMMA, GAP)
 STALE = 77  # what is in memory that the collective has to fill, and beside it
 
 

@@ -19,10 +19,11 @@ from reference.collectives.ring import (
 from reference.networks import Link
 from reference.worlds import networks
 
-from .test_algorithms import ALPHA, BETA, GAMMA, VIRTUAL, Case, cases, observe, played, uneven
+from .test_algorithms import ALPHA, BETA, GAMMA, GAP, VIRTUAL, Case, cases, observe, played, uneven
 
-LINK = Link(ALPHA, BETA, GAMMA)
-LATENCY, BANDWIDTH, REDUCTION = Link(1, 0, 0), Link(0, 1, 0), Link(0, 0, 1)  # what counts rounds, bytes, additions
+LINK = Link(ALPHA, BETA, GAMMA, GAP)
+# what counts rounds, of messages that hold their ports until they are there; bytes; additions
+LATENCY, BANDWIDTH, REDUCTION = Link(1, 0, 0, gap=1), Link(0, 1, 0), Link(0, 0, 1)
 
 
 def formula(P, case, link=LINK, itemsize=8):
@@ -98,9 +99,9 @@ def test_additions_that_take_longer_than_messages_are_not_hidden(ranks):
 @pytest.mark.parametrize("P, L", [(8, 4), (9, 3), (6, 2), (4, 4)])
 def test_two_levels(P, L):
     """Exact with a network card for every rank, at most the formula if all ranks of a node share one."""
-    outside = Link(4 * ALPHA, 16 * BETA)
+    outside = Link(4 * ALPHA, 16 * BETA, 0, GAP)
     for nics in {1, L}:
-        network = networks.two_level(L, ALPHA, BETA, outside.alpha, outside.beta, nics, GAMMA)
+        network = networks.two_level(L, ALPHA, BETA, outside.alpha, outside.beta, nics, GAMMA, GAP)
         calls = [case for case in cases(P, [4 * P]) if ("ranks_per_node", L) in case.options]
         for case, one in observe(P, calls, network=network).items():
             shared = {"ranks_per_nic": L // nics} if case.algorithm == "hierarchical" else {}

@@ -16,7 +16,7 @@ from reference.networks import Link, fabrics, paths, two_level, uniform
 from reference.networks.links import LINKS
 from reference.worlds import launch
 
-A, B, _ = LINK = Link(5e-6, 1e-11)
+A, B, *_ = LINK = Link(5e-6, 1e-11)
 NETWORK = uniform(*LINK)
 
 

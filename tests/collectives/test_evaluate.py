@@ -21,17 +21,12 @@ def evaluated(P, case, network):
     return evaluate(case.schedule.rounds, P, case.n, 8, network, case.blocks(P), **case.keywords)
 
 
-def uneven_direct(P, case):
-    """Messages posted together that are not of one length: the engine may let others go first."""
-    return case.algorithm == "direct" and case.n % P > 0
-
-
 @pytest.mark.parametrize("ranks", VIRTUAL)
 def test_every_rank_has_the_engines_clock_bytes_and_messages(ranks):
     wrong = []
     for case, one in played(ranks).items():
         clocks, *sent = (field.tolist() for field in evaluated(ranks, case, NETWORK))
-        if sent != [one.bytes_sent, one.messages] or (clocks != one.seconds and not uneven_direct(ranks, case)):
+        if [clocks, *sent] != [one.seconds, one.bytes_sent, one.messages]:
             wrong.append(f"{case} on {ranks} ranks: {one}")
     assert wrong == []
 
@@ -58,8 +53,8 @@ def clocks(ranks, case, network):
 
 
 def test_equal_to_the_last_bit_where_sums_are_rounded(ranks=6):
-    calls = [c for c in cases(ranks, [uneven(ranks)], few=True) if c.algorithm != "direct"]
-    calls += cases(ranks, [4 * ranks], few=True, collectives=["reduce_scatter", "alltoall"])  # direct ones, too
+    calls = [*cases(ranks, [uneven(ranks)], few=True)]
+    calls += cases(ranks, [4 * ranks], few=True, collectives=["reduce_scatter", "alltoall"])
     wrong = [str(c) for c in calls if evaluated(ranks, c, ODD).clocks.tolist() != clocks(ranks, c, ODD)]
     assert wrong == []
 
@@ -72,6 +67,33 @@ def test_equal_on_two_levels_with_a_network_card_a_rank(nodes, ranks_per_node):
     for name, options in names:
         case = Case("allreduce", name, uneven(P), options)
         assert evaluated(P, case, network).clocks.tolist() == clocks(P, case, network), str(case)
+
+
+SHARED = {
+    "one card a node": networks.two_level(4, gamma=3e-12),
+    "half of the core": networks.fat_tree(2, 2, oversubscription=2),
+}
+
+
+@pytest.mark.parametrize("network", SHARED.values(), ids=SHARED)
+def test_equal_to_the_last_bit_where_messages_share_cables(network):
+    """Nobody waits for a round of all to end: a rank that is through goes on, and so do those that wait for it."""
+    calls = cases(12, [uneven(12), 48], few=True, collectives=["allreduce", "alltoall", "allgather"])
+    wrong = [str(c) for c in calls if evaluated(12, c, network).clocks.tolist() != clocks(12, c, network)]
+    assert wrong == []
+
+
+def shifts(rank, ranks, distance=5, times=20):
+    """Each rank to one `distance` further on, again and again."""
+    for _ in range(times):
+        yield Round((rank + distance) % ranks, (0, 1), (rank - distance) % ranks, (0, 1))
+
+
+@pytest.mark.parametrize("P", [16, 64])
+def test_no_convoys(P):
+    """Two cards a node of 4, so that two messages share each: as long on 64 ranks as on 16."""
+    network = networks.two_level(4, nics=2)
+    assert evaluate(shifts, P, 1000, 8, network, 1).seconds == evaluate(shifts, 16, 1000, 8, network, 1).seconds
 
 
 def test_messages_that_share_a_cable_follow_each_other():

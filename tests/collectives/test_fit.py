@@ -1,6 +1,7 @@
 """alpha, beta and gamma: found again from simulated times, fitted to real ones, and to published ones."""
 
 import csv
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from reference.perf.pace import pace
 from reference.worlds import launch, networks
 
 DATA = Path(__file__).parents[2] / "chapters/data"
-A, B, G = LINK = Link(4e-6, 3e-10, 9e-11)
+A, B, G, GAP = LINK = Link(4e-6, 3e-10, 9e-11, 5e-7)
 
 
 def test_simulated_times_give_back_the_network():
@@ -33,7 +34,7 @@ def test_simulated_times_give_back_the_network():
 
 
 def test_what_direct_hides_of_its_additions_is_not_taken_for_bandwidth():
-    link = Link(A, B, 2e-10)
+    link = Link(A, B, 2e-10, inf)
     samples = [Sample("direct", 8 * n, direct_allreduce_cost(8, n, 8, link).seconds) for n in (8, 800, 8000, 800_000)]
     found = fit.fit(8, samples, link.gamma, itemsize=8)
     assert found.lines["direct"] == pytest.approx((A, B), rel=1e-3) and found.error()[0] < 1e-3
@@ -64,7 +65,9 @@ def test_what_the_model_does_not_explain_is_reported():
 
 def test_one_line_for_all_cannot_fit_two_machines():
     samples = [Sample("ring", n, ring_allreduce_cost(4, n, 1, Link(A, B)).seconds) for n in (4, 4000)]
-    samples += [Sample("direct", n, direct_allreduce_cost(4, n, 1, Link(3 * A, 3 * B)).seconds) for n in (4, 4000)]
+    samples += [
+        Sample("direct", n, direct_allreduce_cost(4, n, 1, Link(3 * A, 3 * B, 0, inf)).seconds) for n in (4, 4000)
+    ]
     own, common = fit.fit(4, samples).error()
     assert own == pytest.approx(0, abs=1e-9) and common > 0.3
 

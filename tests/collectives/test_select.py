@@ -1,5 +1,7 @@
 """The automatic choice: the least of the formulas, a computed crossover, the hierarchical one on two levels."""
 
+from math import inf
+
 import numpy as np
 import pytest
 import torch
@@ -38,10 +40,18 @@ def test_the_choice_is_the_least_of_all_candidates(P, count):
 
 def test_small_messages_want_few_rounds_and_large_ones_few_bytes():
     assert choose(64, 1, 4, UNIFORM).algorithm == "recursive doubling"
-    assert choose(64, 10**8, 4, networks.uniform(5e-6, 1e-11)).algorithm == "halving-doubling"
-    assert choose(64, 10**8, 4, UNIFORM).algorithm == "direct"  # additions take time, and it hides them
+    assert choose(64, 10**8, 4, UNIFORM).algorithm == "direct"  # its messages in flight share their latency
+    assert choose(64, 10**8 + 1, 4, UNIFORM).algorithm == "halving-doubling"  # uneven blocks get in each other's way
     assert choose(65, 10**8, 4, networks.uniform(0, 1e-11)).algorithm == "ring"  # the fold costs a whole array
-    assert choose(1000, 10**8, 4, UNIFORM).algorithm == "double tree"  # the ring's latency, the fold's bytes: neither
+    uneven = 10**8 + 1
+    assert choose(1000, uneven, 4, UNIFORM).algorithm == "double tree"  # the ring's latency, the fold's bytes: neither
+
+
+def test_where_latency_holds_ports_messages_in_flight_gain_nothing():
+    """But for additions, which they hide: the older alpha-beta model."""
+    added, free = (networks.uniform(5e-6, 1e-11, gamma, gap=inf) for gamma in (2e-12, 0.0))
+    assert choose(64, 10**8, 4, free).algorithm == "halving-doubling"
+    assert choose(64, 10**8, 4, added).algorithm == "direct"
 
 
 @pytest.mark.parametrize("P, megabytes", [(8, 0.94), (64, 5.7), (256, 17.6), (1024, 56)])
@@ -79,7 +89,7 @@ def test_it_is_chosen_and_carried_out_on_the_virtual_cluster():
 
     run = launch(program, 8, None, network=network)
     assert all(run.results) and run.seconds == pytest.approx(choose(8, 4000, 8, network).seconds)
-    other = networks.uniform(1.0, 1e-12)  # told that latency is terrible
+    other = networks.uniform(1.0, 1e-12, gap=inf)  # told that latency is terrible, and that each message pays it
     assert launch(program, 8, other, network=network).messages == [3] * 8
 
 

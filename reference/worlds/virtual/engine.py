@@ -217,11 +217,6 @@ class Engine:
         self._number += 1
         heappush(self._queue, (time, turn, rank, self._number, action))
 
-    def post_again(self, time: float, order: int, action: Callable[[float], Any]) -> None:
-        """Queue an event of somebody who has waited before: at its time it comes first, in the given order."""
-        self._number += 1
-        heappush(self._queue, (time, -1, order, self._number, action))
-
     def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
         """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
         start, me.awaited = me.clock, requests

@@ -1,11 +1,10 @@
 """Messages on the virtual cluster: which receive gets which, and how long the transfer takes.
 
 A send and a receive that are posted become events; in the order of time each looks for its counterpart among those that
-wait, the earliest first, as MPI's rules of matching want it. When the two have met, the transfer starts as soon as the
-sender's outgoing port, the receiver's incoming port and all links of its way are free, and holds them for
-alpha + n beta (networks/network.py). Among those that wait for one thing, the one that met first goes first; but
-nothing stands idle for a transfer that still waits for something else. When a transfer starts, both ends learn when it
-is complete.
+wait, the earliest first, as MPI's rules of matching want it. When the two have met, the transfer books the sender's
+outgoing port, the receiver's incoming port and all links of its way, for the gap and its bytes (networks/network.py),
+at the earliest time at which all of them are free for so long (networks/booking.py). Nobody who comes later moves it:
+both ends learn at once when it is complete, alpha + n beta after its start.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from ... import mpi
+from ...networks.booking import Bookings
 from ...perf.timeline import Event
 from ..errors import CollectiveMismatch, Truncation, TypeMismatch
 from . import report
@@ -22,15 +22,14 @@ from .completion import Request
 
 
 class Matching:
-    """What has been posted and not matched yet, and when each port and link is free again (seconds)."""
+    """What has been posted and not matched yet, and when each port and link is taken."""
 
     def __init__(self, engine: Any):
         self.engine = engine
         self.sends: dict[Any, list[Request]] = defaultdict(list)  # (context, dest) -> in the order of posting
         self.receives: dict[Any, list[Request]] = defaultdict(list)
         self.probes: dict[Any, list[Request]] = defaultdict(list)
-        self.free: dict[Any, float] = defaultdict(float)
-        self._transfers = 0
+        self.bookings = Bookings()
         self._route = cache(engine.network.route)  # a launch asks for the same few routes over and over
 
     def send(self, time: float, rank: Any, request: Request, turn: int) -> None:
@@ -102,37 +101,20 @@ class Matching:
             receive.complete(self.engine, max(time, send.arrival))
 
     def _depart(self, time: float, send: Request) -> None:
-        """Let a transfer begin now, or when its way is free; those that wait try again in the order of this call."""
-        self._transfers += 1
-        self._try(time, send, self._transfers)
-
-    def _try(self, time: float, send: Request, order: int) -> None:
-        free = self._free_at(send.rank, send.peer)
-        if free > time:
-            self.engine.post_again(free, order, lambda now: self._try(now, send, order))
-            return
+        """Book the way of a message; both ends learn when it is there."""
         send.arrival = self.reserve(time, send.rank, send.peer, send.buffer.raw.size, send.group.name)
         if send.synchronous:
             send.complete(self.engine, send.arrival)
         if send.receive is not None:
             send.receive.complete(self.engine, send.arrival)
 
-    def _free_at(self, source: int, dest: int) -> float:
-        """When the ports and links of a way are all free, as far as is known now."""
-        return max([self.free[thing] for thing in self._held(source, dest)], default=0.0)
-
-    def _held(self, source: int, dest: int) -> tuple:
-        return () if source == dest else (("out", source), ("in", dest), *self._route(source, dest).links)
-
     def reserve(self, time: float, source: int, dest: int, nbytes: int, group: str) -> float:
-        """Book the way of a message from `time` on, behind what has started already; return when it has arrived."""
+        """Book the way of a message from `time` on, behind what has been booked already; return when it is there."""
         if source == dest:
             return time
-        route, free, held = self._route(source, dest), self.free, self._held(source, dest)
-        start = max(time, max([free[thing] for thing in held]))
+        route = self._route(source, dest)
+        start = self.bookings.book(time, (("out", source), ("in", dest), *route.links), route.holds(nbytes))
         end = start + (route.alpha + nbytes * route.beta)
-        for thing in held:
-            free[thing] = end
         self.engine.timeline.append(Event(source, "send", start, end, dest, nbytes, group))
         self.engine.timeline.append(Event(dest, "recv", start, end, source, nbytes, group))
         return end

@@ -1,9 +1,12 @@
 """The virtual clock, against cases worked by hand.
 
-The rule: a rank sends one message and receives one at a time. A transfer starts when both sides are ready and both
-ports and all links of its way are free, first come, first served (ties by rank), and takes alpha + n beta. A Send ends,
-on both sides, with its transfer. Below, alpha = 1 s and beta = 1/8 s a byte: a message of n doubles takes 1 + n.
+The rule: a rank sends one message and receives one at a time. When both sides are ready, a transfer books both ports
+and all links of its way for g + n beta, first come, first served (ties by rank), and is there alpha + n beta after its
+start. A Send ends, on both sides, with its transfer. Below, alpha = 1 s, g = 1/2 s and beta = 1/8 s a byte: a message
+of n doubles takes 1 + n and holds its way for 1/2 + n.
 """
+
+from math import inf
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from reference import mpi
 from reference.worlds import Slow, launch, networks
 
-LINE = networks.uniform(alpha=1.0, beta=0.125, gamma=0.25)
+LINE = networks.uniform(alpha=1.0, beta=0.125, gamma=0.25, gap=0.5)
 
 
 def times(program, ranks, network=LINE, **options):
@@ -241,8 +244,8 @@ def test_incast_on_one_port():
             mpi.waitall([comm.Irecv(words(1), source) for source in (4, 3, 2, 1)])
 
     run = launch(program, 5, network=LINE)
-    assert transfers(run) == [(1, 0, 6, 8), (2, 0, 4, 6), (3, 0, 2, 4), (4, 0, 0, 2)]
-    assert run.seconds == 8
+    assert transfers(run) == [(1, 0, 4.5, 6.5), (2, 0, 3, 5), (3, 0, 1.5, 3.5), (4, 0, 0, 2)]
+    assert run.seconds == 6.5
 
 
 def test_one_port_to_send_from():
@@ -259,7 +262,7 @@ def test_one_port_to_send_from():
             seen.append(mpi.wtime(comm))
         return seen
 
-    assert times(program, 4) == [[3, 5, 7], 5, 7, 3]
+    assert times(program, 4) == [[3, 4.5, 6], 4.5, 6, 3]
 
 
 def test_first_come_first_served():
@@ -286,7 +289,7 @@ def test_ties_go_to_the_lower_rank():
             comm.Recv(words(1), 2) if comm.rank == 1 else mpi.compute(comm, 2.0)
             comm.Send(words(1), 0)
 
-    assert transfers(launch(program, 4, network=LINE)) == [(1, 0, 2, 4), (2, 1, 0, 2), (3, 0, 4, 6)]
+    assert transfers(launch(program, 4, network=LINE)) == [(1, 0, 2, 4), (2, 1, 0, 2), (3, 0, 3.5, 5.5)]
 
 
 def test_nothing_stands_idle_for_a_transfer_that_waits_for_something_else():
@@ -306,7 +309,18 @@ def test_nothing_stands_idle_for_a_transfer_that_waits_for_something_else():
             comm.Recv(words(1), 1)
 
     run = launch(program, 4, network=LINE)
-    assert transfers(run) == [(0, 2, 0, 4), (1, 2, 4, 6), (1, 3, 2, 4)]
+    assert transfers(run) == [(0, 2, 0, 4), (1, 2, 3.5, 5.5), (1, 3, 2, 4)]
+
+
+@pytest.mark.parametrize("gap, last", [(0.0, 9), (0.25, 16.75), (1.0, 40), (inf, 40)])
+def test_messages_in_flight_share_one_latency(gap, last):
+    """k Isends of n bytes take k (g + n beta) + alpha - g together, and k (alpha + n beta) if latency holds ports."""
+
+    def program(comm):
+        call = comm.Irecv if comm.rank else comm.Isend
+        mpi.waitall([call(np.zeros(2, "u1"), 1 - comm.rank) for _ in range(32)])
+
+    assert times(program, 2, networks.uniform(alpha=1.0, beta=0.125, gap=gap)) == [last, last]
 
 
 def test_an_unready_message_does_not_hold_up_a_ready_one():
@@ -322,7 +336,7 @@ def test_an_unready_message_does_not_hold_up_a_ready_one():
     assert times(program, 3) == [11, 11, 2]
 
 
-NODES = networks.two_level(2, alpha=1.0, beta=0.125, alpha_out=2.0, beta_out=0.25)
+NODES = networks.two_level(2, alpha=1.0, beta=0.125, alpha_out=2.0, beta_out=0.25, gap=1.0)
 
 
 def pairs(comm, routes, n=1):
@@ -336,9 +350,9 @@ def pairs(comm, routes, n=1):
     [
         ([(0, 1)], [(0, 1, 0, 2)]),  # inside a node: 1 + 1
         ([(0, 2)], [(0, 2, 0, 4)]),  # between nodes: 2 + 2
-        ([(0, 2), (1, 3)], [(0, 2, 0, 4), (1, 3, 4, 8)]),  # two ways over one network card
-        ([(0, 2), (1, 4)], [(0, 2, 0, 4), (1, 4, 4, 8)]),  # one card sends both
-        ([(0, 4), (2, 5)], [(0, 4, 0, 4), (2, 5, 4, 8)]),  # one card receives both
+        ([(0, 2), (1, 3)], [(0, 2, 0, 4), (1, 3, 3, 7)]),  # two ways over one network card
+        ([(0, 2), (1, 4)], [(0, 2, 0, 4), (1, 4, 3, 7)]),  # one card sends both
+        ([(0, 4), (2, 5)], [(0, 4, 0, 4), (2, 5, 3, 7)]),  # one card receives both
         ([(0, 2), (3, 1)], [(0, 2, 0, 4), (3, 1, 0, 4)]),  # a card sends and receives at once
         ([(0, 2), (4, 1)], [(0, 2, 0, 4), (4, 1, 0, 4)]),
         ([(0, 2), (1, 0)], [(0, 2, 0, 4), (1, 0, 0, 2)]),  # inside a node nothing is shared
@@ -366,9 +380,9 @@ def test_the_slowest_link_sets_the_pace():
 def test_an_oversubscribed_tree_has_fewer_cables_to_the_core():
     """Four nodes of one rank: with 1 of 2 cables the two messages to the other pod queue, with 2 of 2 they do not."""
     across = [(0, 2), (1, 3)]
-    for oversubscription, want in ((1, [(0, 2, 0, 7), (1, 3, 0, 7)]), (2, [(0, 2, 0, 7), (1, 3, 7, 14)])):
+    for oversubscription, want in ((1, [(0, 2, 0, 7), (1, 3, 0, 7)]), (2, [(0, 2, 0, 7), (1, 3, 5, 12)])):
         network = networks.fat_tree(
-            1, 2, alphas=(1.0, 2.0, 3.0), betas=(0.125, 0.25, 0.5), oversubscription=oversubscription
+            1, 2, (1.0, 2.0, 3.0), (0.125, 0.25, 0.5), oversubscription=oversubscription, gap=1.0
         )
         assert transfers(launch(pairs, 4, across, network=network)) == want
 

@@ -181,8 +181,8 @@ def test_the_target_takes_no_part_and_two_origins_queue_at_its_port():
         window.Unlock_all()
         return mpi.wtime(comm)
 
-    run = launch(program, 3, network=networks.uniform(alpha=1e-6, beta=1e-9))
-    assert run.results == pytest.approx([0.0, 9e-6, 18e-6])
+    run = launch(program, 3, network=networks.uniform(alpha=1e-6, beta=1e-9, gap=1e-7))
+    assert run.results == pytest.approx([0.0, 9e-6, 17.1e-6])
     assert run.bytes_sent == [0, 8000, 8000]
 
 
