@@ -66,22 +66,52 @@ class Agent:
         return nothing
 
 
+class Shadows:
+    """The communicator for the plan of a nonblocking collective: its buffers are copies of the program's.
+
+    So what the program changes too early has no effect on the others, and is noticed (`watched`: buffers of the program
+    and what was in them), and it does not see results before it has waited (`results`: buffers, and what goes there).
+    """
+
+    def __init__(self, comm: Any):
+        self.rank, self.size, self.check_root, self.meet = comm.rank, comm.size, comm.check_root, comm.meet
+        self.watched: list[tuple[np.ndarray, np.ndarray]] = []
+        self.results: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def read(self, spec: Any, writable: bool = False, ranks: int | None = None) -> Buffer:
+        """as_buffer, of a copy. mpi.Exception if two buffers of one call share memory."""
+        buffer = as_buffer(spec, writable, ranks)
+        if any(buffer.raw.size and np.may_share_memory(buffer.raw, other) for other, _ in self.watched):
+            raise mpi.Exception(mpi.ERR_BUFFER)
+        copy = buffer.raw.copy()
+        self.watched.append((buffer.raw, copy.copy() if writable else copy))
+        if writable:
+            self.results.append((buffer.raw, copy))
+        return buffer._replace(raw=copy)
+
+
 class Activity(Completion):
     """A collective under way: its rounds follow each other in the event loop, without the rank."""
 
-    __slots__ = ("agent", "rounds", "result", "error", "call", "where")
+    __slots__ = ("agent", "rounds", "result", "error", "call", "where", "rank", "buffers")
 
-    def __init__(self, agent: Agent, work: Callable[[Agent], Iterator[list]]):
+    def __init__(self, agent: Agent, work: Callable[[Agent], Iterator[list]], buffers: Shadows | None = None):
         super().__init__()
-        self.agent, self.rounds, self.result = agent, work(agent), None
+        self.agent, self.rounds, self.result, self.buffers = agent, work(agent), None, buffers
         self.error: Exception | None = None
-        self.call, self.where = agent.me.call, agent.me.where
+        self.rank, self.call, self.where = agent.me.index, agent.me.call, agent.me.where
         agent.engine.post(agent.clock, agent.me.index, self.advance)
 
+    def changed(self) -> bool:
+        """Whether the program has changed one of its buffers."""
+        return any(not np.array_equal(now, before) for now, before in self.buffers.watched) if self.buffers else False
+
     def take_delivery(self) -> None:
-        """Tell the rank what went wrong, if anything did."""
+        """Tell the rank what went wrong, if anything did; put the results where it wanted them."""
         if self.error is not None:
             raise self.error
+        for buffer, came in self.buffers.results if self.buffers else ():
+            buffer[:] = came
 
     def advance(self, time: float) -> None:
         """The event: the last round is complete; post the next one."""
@@ -99,7 +129,7 @@ class Activity(Completion):
 
 
 def _in_place(buf: Any) -> bool:
-    return isinstance(buf, type(mpi.IN_PLACE)) and buf == mpi.IN_PLACE
+    return buf is None or (isinstance(buf, type(mpi.IN_PLACE)) and buf == mpi.IN_PLACE)
 
 
 def _signature(buffer: Buffer, **more: Any) -> dict[str, Any]:
@@ -148,7 +178,7 @@ def barrier(comm) -> Plan:
 def bcast(comm, buf, root=0) -> Plan:
     """Bcast(buf, root)"""
     comm.check_root(root)
-    buffer = as_buffer(buf, writable=comm.rank != root)
+    buffer = comm.read(buf, writable=comm.rank != root)
     blocks = Blocks(buffer.raw, 1)
     rounds = tree.binomial_broadcast_rounds(comm.rank, comm.size, root)
     return _signature(buffer, root=root), lambda agent: steps(agent, rounds, blocks, blocks)
@@ -158,10 +188,10 @@ def reduce(comm, sendbuf, recvbuf, op=mpi.SUM, root=0) -> Plan:
     """Reduce(sendbuf, recvbuf, op, root)"""
     comm.check_root(root)
     if comm.rank == root:
-        recv = as_buffer(recvbuf, writable=True)
-        send = recv if _in_place(sendbuf) else as_buffer(sendbuf)
+        recv = comm.read(recvbuf, writable=True)
+        send = recv if _in_place(sendbuf) else comm.read(sendbuf)
     else:
-        send = as_buffer(sendbuf)
+        send = comm.read(sendbuf)
         recv = send._replace(raw=send.raw.copy())  # partial sums pass through ranks that may not change their input
     if comm.rank == root and send is not recv:
         _same(send, recv, send.count, recv.count)
@@ -178,8 +208,8 @@ def reduce(comm, sendbuf, recvbuf, op=mpi.SUM, root=0) -> Plan:
 
 def allreduce(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
     """Allreduce(sendbuf, recvbuf, op)"""
-    recv = as_buffer(recvbuf, writable=True)
-    send = recv if _in_place(sendbuf) else as_buffer(sendbuf)
+    recv = comm.read(recvbuf, writable=True)
+    send = recv if _in_place(sendbuf) else comm.read(sendbuf)
     if send is not recv:
         _same(send, recv, send.count, recv.count)
     arguments = _signature(recv, op=_reducible(recv, op))
@@ -198,7 +228,7 @@ def allreduce(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
 def _allgather(comm, sendbuf, recv: Buffer, blocks: Blocks):
     own = blocks[comm.rank, comm.rank + 1]
     if not _in_place(sendbuf):
-        send = as_buffer(sendbuf)
+        send = comm.read(sendbuf)
         _same(send, recv, send.count, own.size // recv.itemsize)
 
     def work(agent):
@@ -211,13 +241,13 @@ def _allgather(comm, sendbuf, recv: Buffer, blocks: Blocks):
 
 def allgather(comm, sendbuf, recvbuf) -> Plan:
     """Allgather(sendbuf, recvbuf)"""
-    recv = as_buffer(recvbuf, writable=True)
+    recv = comm.read(recvbuf, writable=True)
     return _signature(recv), _allgather(comm, sendbuf, recv, _byte_blocks(recv, comm.size))
 
 
 def allgatherv(comm, sendbuf, recvbuf) -> Plan:
     """Allgatherv(sendbuf, [recvbuf, counts, displs, type])"""
-    recv = as_buffer(recvbuf, writable=True, ranks=comm.size)
+    recv = comm.read(recvbuf, writable=True, ranks=comm.size)
     counts = [int(count) for count in _counts(recv, comm.size)]
     work = _allgather(comm, sendbuf, recv, _byte_blocks(recv, comm.size, counts, recv.displs))
     return {"counts": counts, "dtype": recv.dtype}, work
@@ -234,7 +264,7 @@ def _counts(buffer: Buffer, ranks: int) -> Any:
 
 def _reduce_scatter(comm, sendbuf, recv: Buffer, counts: list[int], op):
     """Ring reduce-scatter on a copy of the input; this rank's block goes to the front of the receive buffer."""
-    send = recv if _in_place(sendbuf) else as_buffer(sendbuf)
+    send = recv if _in_place(sendbuf) else comm.read(sendbuf)
     if send is not recv:
         _same(send, recv, send.count, sum(counts))
     if recv.count < counts[comm.rank] or send.count < sum(counts):
@@ -251,14 +281,14 @@ def _reduce_scatter(comm, sendbuf, recv: Buffer, counts: list[int], op):
 
 def reduce_scatter_block(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
     """Reduce_scatter_block(sendbuf, recvbuf, op)"""
-    recv = as_buffer(recvbuf, writable=True)
+    recv = comm.read(recvbuf, writable=True)
     each = _share(recv, comm.size) if _in_place(sendbuf) else recv.count
     return _reduce_scatter(comm, sendbuf, recv, [each] * comm.size, op)
 
 
 def reduce_scatter(comm, sendbuf, recvbuf, recvcounts=None, op=mpi.SUM) -> Plan:
     """Reduce_scatter(sendbuf, recvbuf, recvcounts, op); without recvcounts the ranks first tell each other theirs."""
-    recv = as_buffer(recvbuf, writable=True, ranks=comm.size)
+    recv = comm.read(recvbuf, writable=True, ranks=comm.size)
     if recvcounts is None:
         recvcounts = _counts(recv, comm.size) if _in_place(sendbuf) else comm.meet("Reduce_scatter", recv.count)
     return _reduce_scatter(comm, sendbuf, recv, [int(count) for count in recvcounts], op)
@@ -267,8 +297,8 @@ def reduce_scatter(comm, sendbuf, recvbuf, recvcounts=None, op=mpi.SUM) -> Plan:
 def scatter(comm, sendbuf, recvbuf, root=0) -> Plan:
     """Scatter(sendbuf, recvbuf, root)"""
     comm.check_root(root)
-    recv = None if _in_place(recvbuf) else as_buffer(recvbuf, writable=True)
-    send = as_buffer(sendbuf) if comm.rank == root else recv
+    recv = None if comm.rank == root and _in_place(recvbuf) else comm.read(recvbuf, writable=True)
+    send = comm.read(sendbuf) if comm.rank == root else recv
     source = _byte_blocks(send, comm.size) if comm.rank == root else Blocks(recv.raw, 1)
     part = send._replace(raw=source[comm.rank, comm.rank + 1]) if comm.rank == root else recv
     if comm.rank == root and recv is not None:
@@ -286,8 +316,8 @@ def scatter(comm, sendbuf, recvbuf, root=0) -> Plan:
 def gather(comm, sendbuf, recvbuf, root=0) -> Plan:
     """Gather(sendbuf, recvbuf, root)"""
     comm.check_root(root)
-    send = None if _in_place(sendbuf) else as_buffer(sendbuf)
-    recv = as_buffer(recvbuf, writable=True) if comm.rank == root else send
+    send = None if comm.rank == root and _in_place(sendbuf) else comm.read(sendbuf)
+    recv = comm.read(recvbuf, writable=True) if comm.rank == root else send
     target = _byte_blocks(recv, comm.size) if comm.rank == root else Blocks(send.raw, 1)
     part = recv._replace(raw=target[comm.rank, comm.rank + 1]) if comm.rank == root else send
     if comm.rank == root and send is not None:
@@ -315,19 +345,19 @@ def _alltoall(comm, send: Buffer, recv: Buffer, source: Blocks, target: Blocks):
 
 def alltoall(comm, sendbuf, recvbuf) -> Plan:
     """Alltoall(sendbuf, recvbuf)"""
-    recv = as_buffer(recvbuf, writable=True)
-    send = recv._replace(raw=recv.raw.copy()) if _in_place(sendbuf) else as_buffer(sendbuf)
+    recv = comm.read(recvbuf, writable=True)
+    send = recv._replace(raw=recv.raw.copy()) if _in_place(sendbuf) else comm.read(sendbuf)
     work = _alltoall(comm, send, recv, _byte_blocks(send, comm.size), _byte_blocks(recv, comm.size))
     return _signature(recv), work
 
 
 def alltoallv(comm, sendbuf, recvbuf) -> Plan:
     """Alltoallv([sendbuf, counts, displs, type], [recvbuf, counts, displs, type])"""
-    recv = as_buffer(recvbuf, writable=True, ranks=comm.size)
+    recv = comm.read(recvbuf, writable=True, ranks=comm.size)
     if _in_place(sendbuf):
         send = recv._replace(raw=recv.raw.copy())
     else:
-        send = as_buffer(sendbuf, ranks=comm.size)
+        send = comm.read(sendbuf, ranks=comm.size)
     source = _byte_blocks(send, comm.size, _counts(send, comm.size), send.displs)
     target = _byte_blocks(recv, comm.size, _counts(recv, comm.size), recv.displs)
     return {"dtype": recv.dtype}, _alltoall(comm, send, recv, source, target)

@@ -8,9 +8,11 @@ from math import prod
 from typing import Any
 
 from ... import mpi
+from ...collectives import operations
 from .. import spelling
+from ..buffers import as_buffer
 from ..errors import CollectiveMismatch
-from .collective import PLANS, Activity, Agent
+from .collective import PLANS, Activity, Agent, Shadows
 from .completion import Completion
 from .context import CollectiveCall, Context
 from .engine import Engine, Rank
@@ -25,6 +27,8 @@ class Communicator(PointToPoint):
 
     The collective calls themselves are made from PLANS and COLLECTIVES, at the end of this file.
     """
+
+    read = staticmethod(as_buffer)
 
     def check_root(self, root: int) -> None:
         """mpi.Exception unless `root` is a rank of this group."""
@@ -50,11 +54,11 @@ class Communicator(PointToPoint):
             del context.calls[number]
         return number, call
 
-    def _activity(self, name: str, arguments: dict, work: Any) -> Activity:
+    def _activity(self, name: str, arguments: dict, work: Any, buffers: Shadows | None = None) -> Activity:
         self._me.call = spelling.Call(name, spelling.spelled, (arguments,))
         number, _ = self._register(name, arguments)
         context, engine = self._context, self._engine
-        return Activity(Agent(engine, self._me, context.group, self.rank, (context.key, number)), work)
+        return Activity(Agent(engine, self._me, context.group, self.rank, (context.key, number)), work, buffers)
 
     def carry_out(self, name: str, arguments: dict, work: Any) -> Any:
         """Make a collective call from its plan (collective.py), and wait for its result."""
@@ -100,9 +104,9 @@ class Communicator(PointToPoint):
         context = self._engine.contexts.setdefault(key, Context(key, group, name))
         return (kind or Communicator)(self._engine, self._me, context, *more)
 
-    def _split(self, name: str, color: int, key: int, label: str, kind: type | None = None, *more: Any):
+    def _split(self, name: str, color: int, key: int, label: str, kind: type | None = None, *more: Any, **alike: Any):
         number = self._collectives
-        members = self.meet(name, (color, key))
+        members = self.meet(name, (color, key), **alike)
         if color == mpi.UNDEFINED:
             return NullCommunicator()
         ranks = sorted((k, rank) for rank, (c, k) in enumerate(members) if c == color)
@@ -135,8 +139,9 @@ class Communicator(PointToPoint):
         if periods is None or isinstance(periods, bool):
             periods = [bool(periods)] * len(dims)
         color = 0 if self.rank < prod(dims) else mpi.UNDEFINED
-        grid = list(dims), [bool(period) for period in periods]
-        return self._split("Create_cart", color, self.rank, f"{self.name}.cart", CartCommunicator, *grid)
+        grid = {"dims": list(dims), "periods": [bool(period) for period in periods]}
+        label = f"{self.name}.cart"
+        return self._split("Create_cart", color, self.rank, label, CartCommunicator, *grid.values(), **grid)
 
     def Free(self) -> None:
         """Give the communicator up; it refuses every call from now on."""
@@ -215,7 +220,8 @@ class CartCommunicator(Communicator):
         for coord, extent in zip(fixed, (d for d, r in zip(self.dims, remain_dims, strict=True) if not r), strict=True):
             color = color * extent + coord
         dims, periods = [d for d, _ in kept], [p for _, p in kept]
-        return self._split("Sub", color, self.rank, f"{self.name}.sub({color})", CartCommunicator, dims, periods)
+        label, alike = f"{self.name}.sub({color})", [bool(remains) for remains in remain_dims]
+        return self._split("Sub", color, self.rank, label, CartCommunicator, dims, periods, remain_dims=alike)
 
 
 def _blocking(name: str, plan: Any):
@@ -229,9 +235,17 @@ def _blocking(name: str, plan: Any):
 def _nonblocking(name: str, plan: Any):
     def call(self, *args, **kwargs) -> VirtualRequest:
         self._enter(name)
-        return VirtualRequest(self, self._activity(name, *plan(self, *args, **kwargs)))
+        buffers = Shadows(self)
+        return VirtualRequest(self, self._activity(name, *plan(buffers, *args, **kwargs), buffers))
 
     return call
+
+
+def _operation(op: Any) -> str:
+    """What an operation on objects is called, so that ranks can be compared: MPI's name, or the function's own."""
+    if isinstance(op, mpi.Op):
+        return operations.OPERATIONS[op.handle][1] if op.handle in operations.OPERATIONS else f"operation {op.handle}"
+    return getattr(op, "__name__", type(op).__name__)
 
 
 def _of_objects(name: str, work: Any):
@@ -241,9 +255,12 @@ def _of_objects(name: str, work: Any):
         self._enter(name)
         bound = signature.bind(None, *args, **kwargs)
         bound.apply_defaults()
-        named = {"root": bound.arguments["root"]} if "root" in bound.arguments else {}
-        if named:
+        named = {}
+        if "root" in bound.arguments:
+            named["root"] = bound.arguments["root"]
             self.check_root(**named)
+        if "op" in bound.arguments:
+            named["op"] = _operation(bound.arguments["op"])
         return self.carry_out(name, named, lambda agent: work(agent, *args, **kwargs))
 
     return call

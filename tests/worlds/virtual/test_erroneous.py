@@ -258,6 +258,37 @@ def object_collectives_differ(comm):
         comm.gather("word")
 
 
+@wrong(CollectiveMismatch, ("op", "SUM", "MAX"), [Line("", ("allreduce",), "comm.allreduce(")] * 3)
+def operations_on_objects_differ(comm):
+    comm.allreduce(1, mpi.MAX if comm.rank == 0 else mpi.SUM)
+
+
+@wrong(CollectiveMismatch, ("op", "first", "second"), [Line("", ("reduce",), "comm.reduce(")] * 2)
+def own_operations_differ(comm):
+    def first(a, b):
+        return a
+
+    def second(a, b):
+        return b
+
+    comm.reduce(1, (first, second)[comm.rank])
+
+
+@wrong(CollectiveMismatch, ("periods", "True", "False"), [Line("", ("Create_cart",), "comm.Create_cart(")] * 2)
+def periods_differ(comm):
+    comm.Create_cart([2], [comm.rank == 0])
+
+
+@wrong(CollectiveMismatch, ("dims", r"\b2\b", r"\b4\b"), [Line("", ("Create_cart",), "comm.Create_cart(")] * 4)
+def grids_differ(comm):
+    comm.Create_cart([2, 2] if comm.rank else [4])
+
+
+@wrong(CollectiveMismatch, ("remain_dims",), [Line("", ("Sub",), ".Sub(")] * 4, "")
+def parts_of_a_grid_differ(comm):
+    comm.Create_cart([2, 2]).Sub([comm.rank == 0, True])
+
+
 @wrong(CollectiveMismatch, ("root", "tp"), [Line("", ("Bcast", r"\btp\b"), ".Bcast(")] * 4, group="tp")
 def roots_differ_in_a_named_group(comm):
     part = comm.Split(comm.rank % 2)
