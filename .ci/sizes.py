@@ -14,9 +14,6 @@ MODULES = ("reference",)  # where modules are measured
 FUNCTIONS = ("reference", "exercises/grading")  # where functions are
 EXCEPTIONS = {  # path, or path:function: why it may be longer
     "reference/pages/step_through.py": "to be divided",
-    "reference/worlds/real/counting.py": "to be divided",
-    "reference/worlds/virtual/collective.py": "to be divided",
-    "reference/worlds/virtual/point_to_point.py": "to be divided",
 }
 
 

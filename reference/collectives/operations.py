@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,10 @@ OPERATIONS = {
     mpi.LOR.handle: ("logical_or", "LOR", "biu"),
     mpi.BAND.handle: ("bitwise_and", "BAND", "iu"),
     mpi.BOR.handle: ("bitwise_or", "BOR", "iu"),
+    mpi.LXOR.handle: ("logical_xor", "LXOR", "biu"),
+    mpi.BXOR.handle: ("bitwise_xor", "BXOR", "iu"),
 }
+ANY = "any"  # the kinds of elements that an operation of the program's own takes
 
 
 def combiner(op, like) -> Callable:
@@ -33,6 +37,8 @@ def combiner(op, like) -> Callable:
     Raises NotImplementedError for an MPI operation that is not in OPERATIONS, TypeError for what is no operation, or
     (when called) returns something else than such an array.
     """
+    if getattr(op, "function", None) is not None:
+        return _made(op)
     if callable(op) and not isinstance(op, mpi.Op):
 
         def own(into, other, other_first=False):
@@ -51,6 +57,21 @@ def combiner(op, like) -> Callable:
     return predefined
 
 
+def _made(op: Any) -> Callable:
+    """The combiner of mpi.Op.Create(function): it is given two buffers and the datatype, and writes into the second."""
+
+    def combine(into, other, other_first=False):
+        low, high = np.asarray(into), np.array(other)
+        if other_first:
+            low, high = high, low
+        kind = mpi.datatype(low.dtype.str.lstrip("<=|"))
+        op.function(*(mpi.buffer.frombuffer(array.view(np.uint8)) for array in (low, high)), kind)
+        if not other_first:
+            low[...] = high
+
+    return combine
+
+
 def _checked(result, into, op: Callable):
     """What your own operation returned, if it can stand in the place of its operands."""
     found = getattr(result, "shape", None), getattr(result, "dtype", type(result))
@@ -64,13 +85,19 @@ def _checked(result, into, op: Callable):
 
 
 def name(op) -> str:
-    """MPI's name of a predefined operation: "SUM"."""
-    return _entry(op)[1]
+    """MPI's name of a predefined operation: "SUM"; of one of the program's own, its function's."""
+    return _own_name(op) or _entry(op)[1]
 
 
 def kinds(op) -> str:
     """The kinds of elements (NumPy's letters) that MPI lets this operation combine."""
-    return _entry(op)[2]
+    return ANY if _own_name(op) else _entry(op)[2]
+
+
+def _own_name(op) -> str:
+    """What an operation that a program has made is called; empty for any other."""
+    function = getattr(op, "function", None)
+    return "" if function is None else f"Op.Create({getattr(function, '__name__', type(function).__name__)})"
 
 
 def _entry(op) -> tuple[str, str, str]:

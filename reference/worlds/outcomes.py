@@ -16,7 +16,7 @@ from .spelling import error_text, location, ranks_text
 
 ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 Frame = tuple[str, int, str]  # file, line, function
-MACHINERY = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "mpi.py"))
+MACHINERY = (str(Path(__file__).parent), str(Path(__file__).parents[1] / "mpi"))
 LIBRARIES = tuple({sysconfig.get_path(key) for key in ("stdlib", "purelib", "platlib")}) + (
     str(Path(__file__).parents[1] / "collectives"),
 )
@@ -38,7 +38,8 @@ class Outcome:
     """What one rank reports when its launch is over.
 
     `value` is the pickled result or, if `failed`, the pickled exception; `story` then tells each exception of its chain
-    with the program's frames. Times are seconds on the machine's clock. `communicators` counts those made.
+    with the program's frames. Times are seconds on the machine's clock. `communicators` counts those made
+    (infinite: no other program may run on this job).
     """
 
     value: bytes
@@ -49,7 +50,7 @@ class Outcome:
     calls: Counter = field(default_factory=Counter)
     bytes_sent: int = 0
     messages: int = 0
-    communicators: int = 0
+    communicators: float = 0
     events: list[Event] = field(default_factory=list)
 
 

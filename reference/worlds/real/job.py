@@ -61,7 +61,8 @@ class Job:
     """One `mpirun` job: the `channels`, process ids and process groups of its ranks, in the order of the ranks."""
 
     def __init__(self, ranks: int):
-        self.ranks, self.launches, self.communicators = ranks, 0, 0
+        self.ranks, self.launches = ranks, 0
+        self.communicators = 0.0  # that its ranks have made
         self.channels: list[Connection] = []
         self.pids: list[int] = []
         self.groups: list[int] = []

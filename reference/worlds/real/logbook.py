@@ -53,7 +53,7 @@ class Logbook:
         self.rank, self.world, self.board = rank, world, board or Board()
         self.board.clear()
         self.calls: Counter = Counter()
-        self.bytes_sent = self.messages = self.communicators = 0
+        self.bytes_sent = self.messages = self.communicators = self.freed = 0
         self.events: list[Event] = []
         self.active: dict[int, object] = {}
 

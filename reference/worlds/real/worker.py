@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import faulthandler
 import io
+import math
 import mmap
 import os
 import pickle
@@ -38,7 +39,7 @@ from ..processes import unlink_shared_memory
 from ..programs import checked_result
 from ..seeding import seed_rank
 from ..spelling import error_text
-from .counting import Counted
+from .counting import KEPT, Counted
 from .logbook import Board, Logbook, clock
 
 
@@ -108,6 +109,8 @@ def run_launch(order: Order, world, board, channel: Channel) -> tuple[Outcome, L
         outcome = run_program(order.program, counting, started)
     outcome.calls, outcome.bytes_sent, outcome.messages = logbook.calls, logbook.bytes_sent, logbook.messages
     outcome.events, outcome.communicators = logbook.events, logbook.communicators
+    if logbook.freed > KEPT or world.Iprobe():
+        outcome.communicators = math.inf  # the next program could meet this one's messages: another job
     return outcome, logbook
 
 

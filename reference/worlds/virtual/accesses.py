@@ -78,8 +78,13 @@ def as_target(spec: Any, data: Buffer) -> Target:
         numbers = numbers._replace(elements=index(spec[1]))
     if len(spec) < 3:
         return numbers
-    datatype = mpi.Datatype.fromcode(spec[2]) if isinstance(spec[2], str) else spec[2]
-    return numbers._replace(dtype=datatype.typestr, itemsize=mpi.element_size(datatype))
+    layout = mpi.datatype(spec[2]).known()
+    if not layout.dense:
+        raise NotImplementedError(
+            "target: elements with gaps between them are not offered: begin a call for each block"
+        )
+    elements = numbers.elements * len(layout.offsets)
+    return numbers._replace(elements=elements, dtype=layout.code, itemsize=layout.itemsize)
 
 
 def piece(memory: np.ndarray, unit: int, target: Target, data: Buffer) -> np.ndarray:

@@ -1,11 +1,7 @@
-"""The virtual cluster's own collectives: MPI's upper-case calls over the course's rounds.
+"""What carries out a collective call on the virtual cluster: an agent for each rank, and its rounds as events.
 
-Every call is a plan: a function with mpi4py's signature that reads its buffers and returns the arguments in which all
-ranks must agree, and a generator that yields the requests of one round after the other. The event loop drives that
-generator (`Activity`), so blocking and nonblocking forms are the same thing, waited for or not.
-
-    Barrier dissemination · Bcast, Reduce binomial tree · Allreduce ring, tree if there is less than an element a rank
-    Allgather(v), Reduce_scatter(_block) ring · Alltoall(v) pairwise · Scatter, Gather linear
+Every call is a plan (plans.py, objects.py) whose generator yields the requests of one round after the other. The event
+loop drives it (`Activity`), so blocking and nonblocking forms are the same thing, waited for or not.
 """
 
 from __future__ import annotations
@@ -16,14 +12,10 @@ from typing import Any
 import numpy as np
 
 from ... import mpi
-from ...collectives import exchange, operations, ring, tree
-from ...collectives.rounds import Blocks, steps
-from ..buffers import Buffer, as_buffer
+from ..buffers import Buffer, as_buffer, as_vector
 from .completion import Completion, Request, Waiter
 from .engine import Engine
 from .rank import Rank, Turns
-
-Plan = tuple[dict[str, Any], Callable[["Agent"], Iterator[list]]]
 
 
 class Agent:
@@ -75,19 +67,25 @@ class Shadows:
 
     def __init__(self, comm: Any):
         self.rank, self.size, self.check_root, self.meet = comm.rank, comm.size, comm.check_root, comm.meet
-        self.watched: list[tuple[np.ndarray, np.ndarray]] = []
-        self.results: list[tuple[np.ndarray, np.ndarray]] = []
+        self.watched: list[tuple[Buffer, np.ndarray]] = []
+        self.results: list[tuple[Buffer, np.ndarray]] = []
 
-    def read(self, spec: Any, writable: bool = False, ranks: int | None = None) -> Buffer:
+    def read(self, spec: Any, writable: bool = False, blocks: int = 1) -> Buffer:
         """as_buffer, of a copy. mpi.Exception if two buffers of one call share memory."""
-        buffer = as_buffer(spec, writable, ranks)
-        if any(buffer.raw.size and np.may_share_memory(buffer.raw, other) for other, _ in self.watched):
+        return self._copied(as_buffer(spec, writable, blocks), writable)
+
+    def read_vector(self, spec: Any, ranks: int, writable: bool = False) -> Buffer:
+        """as_vector, of a copy."""
+        return self._copied(as_vector(spec, ranks, writable), writable)
+
+    def _copied(self, buffer: Buffer, writable: bool) -> Buffer:
+        if any(buffer.raw.size and np.may_share_memory(buffer.memory(), other.memory()) for other, _ in self.watched):
             raise mpi.Exception(mpi.ERR_BUFFER)
         copy = buffer.raw.copy()
-        self.watched.append((buffer.raw, copy.copy() if writable else copy))
+        self.watched.append((buffer, copy.copy() if writable else copy))
         if writable:
-            self.results.append((buffer.raw, copy))
-        return buffer._replace(raw=copy)
+            self.results.append((buffer, copy))
+        return buffer._replace(raw=copy, scattered=None)
 
 
 class Activity(Completion):
@@ -104,14 +102,15 @@ class Activity(Completion):
 
     def changed(self) -> bool:
         """Whether the program has changed one of its buffers."""
-        return any(not np.array_equal(now, before) for now, before in self.buffers.watched) if self.buffers else False
+        watched = self.buffers.watched if self.buffers else ()
+        return any(not np.array_equal(buffer.now(), before) for buffer, before in watched)
 
     def take_delivery(self) -> None:
         """Tell the rank what went wrong, if anything did; put the results where it wanted them."""
         if self.error is not None:
             raise self.error
         for buffer, came in self.buffers.results if self.buffers else ():
-            buffer[:] = came
+            buffer.store(came)
 
     def advance(self, time: float) -> None:
         """The event: the last round is complete; post the next one."""
@@ -128,252 +127,35 @@ class Activity(Completion):
             Waiter(self.agent.engine, self.agent.me.index, self.advance, requests, self.agent.clock)
 
 
-def _in_place(buf: Any) -> bool:
+# A plan: the arguments in which all ranks must agree, and the work that an agent does
+Plan = tuple[dict[str, Any], Callable[[Agent], Iterator[list]]]
+
+
+def in_place(buf: Any) -> bool:
     return buf is None or (isinstance(buf, type(mpi.IN_PLACE)) and buf == mpi.IN_PLACE)
 
 
-def _signature(buffer: Buffer, **more: Any) -> dict[str, Any]:
+def signature(buffer: Buffer, **more: Any) -> dict[str, Any]:
     return {**more, "count": buffer.count, "dtype": buffer.dtype}
 
 
-def _same(send: Buffer, recv: Buffer, send_count: int, recv_count: int) -> None:
+def same(send: Buffer, recv: Buffer, send_count: int, recv_count: int) -> None:
     """mpi4py's check that a call's own two buffers fit together, and MPI's that they are not one."""
     if send.dtype != recv.dtype:
         raise ValueError("mismatch in send and receive MPI datatypes")
     if send_count != recv_count:
         raise ValueError(f"mismatch in send count {send_count} and receive count {recv_count}")
-    if send.raw.size and np.may_share_memory(send.raw, recv.raw):
+    if send.raw.size and np.may_share_memory(send.memory(), recv.memory()):
         raise mpi.Exception(mpi.ERR_BUFFER)
 
 
-def _reducible(buffer: Buffer, op) -> str:
-    """The name of the operation; mpi.Exception if MPI does not define it for such elements."""
-    if buffer.dtype == "bfloat16" or np.dtype(buffer.dtype).kind not in operations.kinds(op):
-        raise mpi.Exception(mpi.ERR_OP)
-    return operations.name(op)
+def into(buffer: Buffer | None, work: Callable[[Agent], Iterator[list]]) -> Callable[[Agent], Iterator[list]]:
+    """The work, and then what came is put where the program wants it, if that is not where it came to."""
+    if buffer is None or buffer.scattered is None:
+        return work
 
+    def and_store(agent: Agent) -> Iterator[list]:
+        yield from work(agent)
+        buffer.store(buffer.raw)
 
-def _share(buffer: Buffer, ranks: int) -> int:
-    """Elements a rank of a buffer that holds one equal part for each."""
-    if buffer.count % ranks:
-        raise ValueError(f"message: buffer of {buffer.count} elements cannot be split evenly over {ranks} ranks")
-    return buffer.count // ranks
-
-
-def _byte_blocks(buffer: Buffer, ranks: int, counts: Any = None, displs: Any = None) -> Blocks:
-    """A block a rank, in bytes: equal ones, or of `counts` elements each."""
-    counts = [_share(buffer, ranks)] * ranks if counts is None else counts
-    size = buffer.itemsize
-    scaled = None if displs is None else [displ * size for displ in displs]
-    return Blocks(buffer.raw, counts=[count * size for count in counts], displs=scaled)
-
-
-def barrier(comm) -> Plan:
-    """Barrier()"""
-    nothing = Blocks(np.empty(0, np.uint8), comm.size)
-    rounds = exchange.dissemination_barrier_rounds(comm.rank, comm.size)
-    return {}, lambda agent: steps(agent, rounds, nothing, nothing)
-
-
-def bcast(comm, buf, root=0) -> Plan:
-    """Bcast(buf, root)"""
-    comm.check_root(root)
-    buffer = comm.read(buf, writable=comm.rank != root)
-    blocks = Blocks(buffer.raw, 1)
-    rounds = tree.binomial_broadcast_rounds(comm.rank, comm.size, root)
-    return _signature(buffer, root=root), lambda agent: steps(agent, rounds, blocks, blocks)
-
-
-def reduce(comm, sendbuf, recvbuf, op=mpi.SUM, root=0) -> Plan:
-    """Reduce(sendbuf, recvbuf, op, root)"""
-    comm.check_root(root)
-    if comm.rank == root:
-        recv = comm.read(recvbuf, writable=True)
-        send = recv if _in_place(sendbuf) else comm.read(sendbuf)
-    else:
-        send = comm.read(sendbuf)
-        recv = send._replace(raw=send.raw.copy())  # partial sums pass through ranks that may not change their input
-    if comm.rank == root and send is not recv:
-        _same(send, recv, send.count, recv.count)
-    arguments = _signature(send, op=_reducible(send, op), root=root)
-
-    def work(agent):
-        if send is not recv:
-            recv.raw[:] = send.raw
-        blocks = Blocks(recv.typed(), 1)
-        yield from steps(agent, tree.binomial_reduce_rounds(comm.rank, comm.size, root), blocks, blocks, op)
-
-    return arguments, work
-
-
-def allreduce(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
-    """Allreduce(sendbuf, recvbuf, op)"""
-    recv = comm.read(recvbuf, writable=True)
-    send = recv if _in_place(sendbuf) else comm.read(sendbuf)
-    if send is not recv:
-        _same(send, recv, send.count, recv.count)
-    arguments = _signature(recv, op=_reducible(recv, op))
-    large = recv.count >= comm.size
-    rounds = ring.ring_allreduce_rounds if large else tree.binomial_allreduce_rounds
-
-    def work(agent):
-        if send is not recv:
-            recv.raw[:] = send.raw
-        blocks = Blocks(recv.typed(), comm.size if large else 1)
-        yield from steps(agent, rounds(comm.rank, comm.size), blocks, blocks, op)
-
-    return arguments, work
-
-
-def _allgather(comm, sendbuf, recv: Buffer, blocks: Blocks):
-    own = blocks[comm.rank, comm.rank + 1]
-    if not _in_place(sendbuf):
-        send = comm.read(sendbuf)
-        _same(send, recv, send.count, own.size // recv.itemsize)
-
-    def work(agent):
-        if not _in_place(sendbuf):
-            own[:] = send.raw
-        yield from steps(agent, ring.ring_allgather_rounds(comm.rank, comm.size), blocks, blocks)
-
-    return work
-
-
-def allgather(comm, sendbuf, recvbuf) -> Plan:
-    """Allgather(sendbuf, recvbuf)"""
-    recv = comm.read(recvbuf, writable=True)
-    return _signature(recv), _allgather(comm, sendbuf, recv, _byte_blocks(recv, comm.size))
-
-
-def allgatherv(comm, sendbuf, recvbuf) -> Plan:
-    """Allgatherv(sendbuf, [recvbuf, counts, displs, type])"""
-    recv = comm.read(recvbuf, writable=True, ranks=comm.size)
-    counts = [int(count) for count in _counts(recv, comm.size)]
-    work = _allgather(comm, sendbuf, recv, _byte_blocks(recv, comm.size, counts, recv.displs))
-    return {"counts": counts, "dtype": recv.dtype}, work
-
-
-def _counts(buffer: Buffer, ranks: int) -> Any:
-    """Elements a rank, as given, or equal parts as mpi4py assumes."""
-    if buffer.counts is None:
-        return [_share(buffer, ranks)] * ranks
-    if len(buffer.counts) != ranks:
-        raise ValueError(f"message: expecting {ranks} counts, got {len(buffer.counts)}")
-    return buffer.counts
-
-
-def _reduce_scatter(comm, sendbuf, recv: Buffer, counts: list[int], op):
-    """Ring reduce-scatter on a copy of the input; this rank's block goes to the front of the receive buffer."""
-    send = recv if _in_place(sendbuf) else comm.read(sendbuf)
-    if send is not recv:
-        _same(send, recv, send.count, sum(counts))
-    if recv.count < counts[comm.rank] or send.count < sum(counts):
-        raise ValueError(f"message: buffers of {send.count} and {recv.count} elements are too small for {counts}")
-    arguments = {"op": _reducible(recv, op), "counts": counts, "dtype": recv.dtype}
-
-    def work(agent):
-        blocks = Blocks(send.typed().copy(), counts=counts)
-        yield from steps(agent, ring.ring_reduce_scatter_rounds(comm.rank, comm.size), blocks, blocks, op)
-        recv.typed()[: counts[comm.rank]] = blocks[comm.rank, comm.rank + 1]
-
-    return arguments, work
-
-
-def reduce_scatter_block(comm, sendbuf, recvbuf, op=mpi.SUM) -> Plan:
-    """Reduce_scatter_block(sendbuf, recvbuf, op)"""
-    recv = comm.read(recvbuf, writable=True)
-    each = _share(recv, comm.size) if _in_place(sendbuf) else recv.count
-    return _reduce_scatter(comm, sendbuf, recv, [each] * comm.size, op)
-
-
-def reduce_scatter(comm, sendbuf, recvbuf, recvcounts=None, op=mpi.SUM) -> Plan:
-    """Reduce_scatter(sendbuf, recvbuf, recvcounts, op); without recvcounts the ranks first tell each other theirs."""
-    recv = comm.read(recvbuf, writable=True, ranks=comm.size)
-    if recvcounts is None:
-        recvcounts = _counts(recv, comm.size) if _in_place(sendbuf) else comm.meet("Reduce_scatter", recv.count)
-    return _reduce_scatter(comm, sendbuf, recv, [int(count) for count in recvcounts], op)
-
-
-def scatter(comm, sendbuf, recvbuf, root=0) -> Plan:
-    """Scatter(sendbuf, recvbuf, root)"""
-    comm.check_root(root)
-    recv = None if comm.rank == root and _in_place(recvbuf) else comm.read(recvbuf, writable=True)
-    send = comm.read(sendbuf) if comm.rank == root else recv
-    source = _byte_blocks(send, comm.size) if comm.rank == root else Blocks(recv.raw, 1)
-    part = send._replace(raw=source[comm.rank, comm.rank + 1]) if comm.rank == root else recv
-    if comm.rank == root and recv is not None:
-        _same(part, recv, part.count, recv.count)
-
-    def work(agent):
-        if comm.rank == root and recv is not None:
-            recv.raw[:] = part.raw
-        rounds = exchange.linear_scatter_rounds(comm.rank, comm.size, root)
-        yield from steps(agent, rounds, source, source)
-
-    return _signature(part, root=root), work
-
-
-def gather(comm, sendbuf, recvbuf, root=0) -> Plan:
-    """Gather(sendbuf, recvbuf, root)"""
-    comm.check_root(root)
-    send = None if comm.rank == root and _in_place(sendbuf) else comm.read(sendbuf)
-    recv = comm.read(recvbuf, writable=True) if comm.rank == root else send
-    target = _byte_blocks(recv, comm.size) if comm.rank == root else Blocks(send.raw, 1)
-    part = recv._replace(raw=target[comm.rank, comm.rank + 1]) if comm.rank == root else send
-    if comm.rank == root and send is not None:
-        _same(send, part, send.count, part.count)
-
-    def work(agent):
-        if comm.rank == root and send is not None:
-            part.raw[:] = send.raw
-        rounds = exchange.linear_gather_rounds(comm.rank, comm.size, root)
-        yield from steps(agent, rounds, target, target)
-
-    return _signature(part, root=root), work
-
-
-def _alltoall(comm, send: Buffer, recv: Buffer, source: Blocks, target: Blocks):
-    mine = (comm.rank, comm.rank + 1)
-    _same(send, recv, source[mine].size, target[mine].size)
-
-    def work(agent):
-        target[mine][:] = source[mine]
-        yield from steps(agent, exchange.pairwise_alltoall_rounds(comm.rank, comm.size), source, target)
-
-    return work
-
-
-def alltoall(comm, sendbuf, recvbuf) -> Plan:
-    """Alltoall(sendbuf, recvbuf)"""
-    recv = comm.read(recvbuf, writable=True)
-    send = recv._replace(raw=recv.raw.copy()) if _in_place(sendbuf) else comm.read(sendbuf)
-    work = _alltoall(comm, send, recv, _byte_blocks(send, comm.size), _byte_blocks(recv, comm.size))
-    return _signature(recv), work
-
-
-def alltoallv(comm, sendbuf, recvbuf) -> Plan:
-    """Alltoallv([sendbuf, counts, displs, type], [recvbuf, counts, displs, type])"""
-    recv = comm.read(recvbuf, writable=True, ranks=comm.size)
-    if _in_place(sendbuf):
-        send = recv._replace(raw=recv.raw.copy())
-    else:
-        send = comm.read(sendbuf, ranks=comm.size)
-    source = _byte_blocks(send, comm.size, _counts(send, comm.size), send.displs)
-    target = _byte_blocks(recv, comm.size, _counts(recv, comm.size), recv.displs)
-    return {"dtype": recv.dtype}, _alltoall(comm, send, recv, source, target)
-
-
-PLANS: dict[str, Callable[..., Plan]] = {
-    "Barrier": barrier,
-    "Bcast": bcast,
-    "Reduce": reduce,
-    "Allreduce": allreduce,
-    "Allgather": allgather,
-    "Allgatherv": allgatherv,
-    "Reduce_scatter": reduce_scatter,
-    "Reduce_scatter_block": reduce_scatter_block,
-    "Scatter": scatter,
-    "Gather": gather,
-    "Alltoall": alltoall,
-    "Alltoallv": alltoallv,
-}
+    return and_store

@@ -10,25 +10,26 @@ from typing import Any
 from ... import mpi
 from ...collectives import operations
 from .. import spelling
-from ..buffers import as_buffer
+from ..buffers import as_buffer, as_vector
 from ..errors import CollectiveMismatch
-from .collective import PLANS, Activity, Agent, Shadows
+from .collective import Activity, Agent, Shadows
 from .completion import Completion
 from .context import CollectiveCall, Context
 from .engine import Engine, Rank
 from .objects import OBJECT_COLLECTIVES
-from .point_to_point import PointToPoint
+from .plans import PLANS
+from .probes import Probes
 from .requests import VirtualRequest
 from .windows import SharedWindow, VirtualWindow
 
 
-class Communicator(PointToPoint):
+class Communicator(Probes):
     """A communicator of the virtual cluster, as seen by one rank. Methods, names and meanings are mpi4py's.
 
     The collective calls themselves are made from PLANS and COLLECTIVES, at the end of this file.
     """
 
-    read = staticmethod(as_buffer)
+    read, read_vector = staticmethod(as_buffer), staticmethod(as_vector)
 
     def check_root(self, root: int) -> None:
         """mpi.Exception unless `root` is a rank of this group."""
@@ -61,7 +62,7 @@ class Communicator(PointToPoint):
         return Activity(Agent(engine, self._me, context.group, self.rank, (context.key, number)), work, buffers)
 
     def carry_out(self, name: str, arguments: dict, work: Any) -> Any:
-        """Make a collective call from its plan (collective.py), and wait for its result."""
+        """Make a collective call from its plan (plans.py), and wait for its result."""
         activity = self._activity(name, arguments, work)
         self._engine.wait(self._me, [activity])
         activity.take_delivery()
@@ -244,7 +245,7 @@ def _nonblocking(name: str, plan: Any):
 def _operation(op: Any) -> str:
     """What an operation on objects is called, so that ranks can be compared: MPI's name, or the function's own."""
     if isinstance(op, mpi.Op):
-        return operations.OPERATIONS[op.handle][1] if op.handle in operations.OPERATIONS else f"operation {op.handle}"
+        return op.name or operations.name(op)
     return getattr(op, "__name__", type(op).__name__)
 
 

@@ -64,7 +64,7 @@ class Request(Completion):
     def take_delivery(self) -> None:
         """Put the data where the program wanted it: at completion, so that looking earlier shows the old values."""
         if self.parcel is not None and self.buffer is not None:
-            self.buffer.raw[: self.parcel.size] = self.parcel
+            self.buffer.store(self.parcel)
             self.parcel = None
 
 

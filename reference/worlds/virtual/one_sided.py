@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import mpi
 from .. import spelling
-from ..buffers import NOTHING, Buffer, as_buffer
+from ..buffers import NOTHING, Buffer, as_contiguous
 from .accesses import Access, Leg, Pair, alike, as_target, combiner, fits, piece, single
 from .epochs import Epochs, refused
 from .point_to_point import NotOffered
@@ -88,7 +88,7 @@ class OneSided:
     def Fetch_and_op(self, origin: Any, result: Any, target_rank: int, target_disp: int = 0, op: Any = mpi.SUM) -> None:
         """Get_accumulate of one element, which the hardware may do faster: a shared counter, for example."""
         if target_rank != mpi.PROC_NULL:
-            single("origin", as_buffer(origin))
+            single("origin", as_contiguous(origin))
         self._fetch("Fetch_and_op", origin, result, target_rank, target_disp, op)
 
     def Compare_and_swap(self, origin: Any, compare: Any, result: Any, target_rank: int, target_disp: int = 0) -> None:
@@ -96,7 +96,7 @@ class OneSided:
         if target_rank == mpi.PROC_NULL:
             self._open("Compare_and_swap", NOTHING, target_rank, target_disp)
             return
-        data, expected = single("origin", as_buffer(origin)), single("compare", as_buffer(compare))
+        data, expected = single("origin", as_contiguous(origin)), single("compare", as_contiguous(compare))
         alike("compare", data, expected)
         if np.dtype(data.dtype).kind not in "biu":
             raise mpi.Exception(mpi.ERR_TYPE)
@@ -201,4 +201,4 @@ class OneSided:
 
 def _read(buf: Any, rank: int, writable: bool = False) -> Buffer:
     """The buffer of an access; nobody's (PROC_NULL) is not looked at."""
-    return NOTHING if rank == mpi.PROC_NULL else as_buffer(buf, writable)
+    return NOTHING if rank == mpi.PROC_NULL else as_contiguous(buf, writable)

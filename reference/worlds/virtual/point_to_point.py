@@ -22,7 +22,7 @@ from .objects import pack, unpack
 from .requests import VirtualRequest
 
 _PACKAGE = Path(__file__).parents[2]
-_MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi.py"))
+_MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi"))
 
 
 class NotOffered(NotImplementedError, AttributeError):
@@ -36,8 +36,8 @@ def _is_machinery(filename: str) -> bool:
 
 
 def _read(buf: Any, peer: int, writable: bool = False) -> Buffer:
-    """The buffer of a message; for PROC_NULL there may be none."""
-    return NOTHING if buf is None and peer == mpi.PROC_NULL else as_buffer(buf, writable)
+    """The buffer of a message; for PROC_NULL it does not matter what is given."""
+    return NOTHING if peer == mpi.PROC_NULL else as_buffer(buf, writable)
 
 
 class PointToPoint:
@@ -160,6 +160,7 @@ class PointToPoint:
     def _post_receive(self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False) -> Completion:
         if source == mpi.PROC_NULL:
             return self._nothing()
+        blocking = blocking and (buffer is None or buffer.scattered is None)  # else it is put into place at the end
         request = self._filter(buffer, source, tag, blocking)
         self._engine.messages.receive(self._me.clock, self._me, request, self._me.turn(self._me.clock))
         return request
@@ -186,7 +187,7 @@ class PointToPoint:
 
     def _isend(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> VirtualRequest:
         self._enter(name, spelling.sending, dest, tag, buffer)
-        return VirtualRequest(self, self._post_send(buffer, dest, tag, synchronous), buffer.raw)
+        return VirtualRequest(self, self._post_send(buffer, dest, tag, synchronous), buffer)
 
     def _receive(self, name: str, buffer: Buffer | None, source: int, tag: int, status: mpi.Status | None) -> Any:
         self._enter(name, spelling.arguments, source, tag, buffer)
@@ -196,8 +197,7 @@ class PointToPoint:
 
     def _ireceive(self, name: str, buffer: Buffer | None, source: int, tag: int) -> VirtualRequest:
         self._enter(name, spelling.arguments, source, tag, buffer)
-        watched = None if buffer is None else buffer.raw
-        return VirtualRequest(self, self._post_receive(buffer, source, tag), watched)
+        return VirtualRequest(self, self._post_receive(buffer, source, tag), buffer)
 
     def _exchange(self, name, outgoing, dest, sendtag, incoming, source, recvtag, status) -> Any:
         self._enter(name, spelling.exchanging, dest, sendtag, source, recvtag, incoming)
@@ -282,39 +282,3 @@ class PointToPoint:
     def irecv(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG) -> VirtualRequest:
         """Irecv of an object; the request's wait() returns it."""
         return self._ireceive("irecv", None, source, tag)
-
-    def _probe(self, name: str, source: int, tag: int, status: mpi.Status | None, wait: bool) -> bool:
-        self._enter(name, spelling.arguments, source, tag)
-        if source == mpi.PROC_NULL:
-            self._finish(self._nothing(), status)
-            return True
-        probe, engine = self._filter(None, source, tag), self._engine
-        if wait:
-            turn = self._me.turn(self._me.clock)  # behind the receives that this rank has posted
-            engine.post(self._me.clock, self._me.index, lambda now: engine.messages.probe(now, probe), turn)
-            engine.wait(self._me, [probe])
-        else:
-            engine.poll(self._me)
-        found = engine.messages.find(probe)
-        if not wait:
-            engine.polled(self._me, found is not None)
-        if found is not None and status is not None:
-            status.source, status.tag = self._context.rank_of[found.rank], found.tag
-            status.nbytes = found.buffer.raw.size
-        return found is not None
-
-    def Probe(self, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> bool:
-        """Wait until a message is there that such a receive would take."""
-        return self._probe("Probe", source, tag, status, wait=True)
-
-    def Iprobe(self, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> bool:
-        """Whether a message is there that such a receive would take."""
-        return self._probe("Iprobe", source, tag, status, wait=False)
-
-    def probe(self, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> bool:
-        """Probe for an object."""
-        return self._probe("probe", source, tag, status, wait=True)
-
-    def iprobe(self, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> bool:
-        """Iprobe for an object."""
-        return self._probe("iprobe", source, tag, status, wait=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import mpi
 from .. import spelling
+from ..buffers import Buffer
 from ..errors import BufferChanged
 from . import report
 from .completion import Completion
@@ -18,13 +19,13 @@ class VirtualRequest:
     """mpi4py's Request on the virtual cluster.
 
     Until it is complete, the program must leave its buffer alone: MPI reads or writes it at any moment. So a copy is
-    kept and compared in the end (`watched`, the buffer's bytes), which catches every change in between. Collectives
-    and one-sided calls, which may have several buffers, know by themselves (Completion.changed).
+        changed = self._watched is not None and not np.array_equal(self._watched.now(), self._before)
+        if changed or completion.changed():
     """
 
-    def __init__(self, comm: Any, completion: Completion, watched: np.ndarray | None = None):
+    def __init__(self, comm: Any, completion: Completion, watched: Buffer | None = None):
         self._comm, self._completion = comm, completion
-        self._watched, self._before = watched, None if watched is None else watched.copy()
+        self._watched, self._before = watched, None if watched is None else watched.now().copy()
         comm._me.requests.add(self)
 
     def Wait(self, status=None) -> bool:
@@ -68,7 +69,7 @@ class VirtualRequest:
         """The program learns that the request is complete."""
         completion, self._completion = self._completion, None
         self._comm._me.requests.discard(self)
-        changed = self._watched is not None and not np.array_equal(self._watched, self._before)
+        changed = self._watched is not None and not np.array_equal(self._watched.now(), self._before)
         if changed or completion.changed():
             self._comm.refuse(BufferChanged, report.changed_cause(completion))
         return self._comm._finish(completion, status)

@@ -397,3 +397,69 @@ def test_a_forked_child_has_a_job_of_its_own():
     assert os.read(read, 10) == b"yes"
     os.waitpid(child, 0)
     assert set(running_job().pids) == pids
+
+
+def test_a_message_never_crosses_into_the_next_launch():
+    """The communicator that was freed had one of its messages under way; MPI would give its number to the next one."""
+
+    def leaves_a_message(comm):
+        twin = comm.Dup()
+        if comm.rank == 0:
+            twin.Isend(np.array([42.0]), 1)
+        twin.Free()
+        with pytest.raises(mpi.Exception):
+            twin.Barrier()
+
+    def takes_the_first(comm):
+        got = np.zeros(1)
+        if comm.rank == 0:
+            comm.Send(np.array([7.0]), 1)
+        elif comm.rank == 1:
+            comm.Recv(got, 0)
+        return got[0]
+
+    for _ in range(3):
+        launch(leaves_a_message, 2, world="mpi")
+        assert launch(takes_the_first, 2, world="mpi").results[1] == 7
+
+
+def test_every_communicator_that_a_program_makes_is_noted():
+    def program(comm):
+        made = [comm.Clone(), comm.Dup_with_info(mpi.INFO_NULL), comm.Create_group(comm.group), comm.Create(comm.group)]
+        later, request = comm.Idup()
+        request.Wait()
+        made += [later, comm.Create_cart([comm.size])]
+        for one in made:
+            one.Barrier()
+            one.Allreduce(mpi.IN_PLACE, np.zeros(1))
+        return [one.Get_name() for one in made]
+
+    run = launch(program, 2, world="mpi")
+    names = [f"world.{name}" for name in ("dup", "dup", "group", "group", "dup", "cart")]
+    assert run.results == [names, names] and run.calls[0]["Barrier"] == len(names)
+
+
+def test_a_request_can_be_waited_for_when_its_communicator_has_been_freed():
+    def program(comm):
+        twin, got = comm.Dup(), np.zeros(1)
+        requests = [twin.Irecv(got, comm.rank), twin.Isend(np.ones(1), comm.rank)]
+        twin.Free()
+        for request in requests:
+            request.Wait()
+        return got[0]
+
+    assert launch(program, 2, world="mpi").results == [1, 1]
+
+
+def test_what_cannot_be_counted_is_refused_before_it_is_sent():
+    """Not a TypeError after the message has gone."""
+
+    def program(comm):
+        comm.Sendrecv([np.arange(3.0), "d"], comm.rank, 0, got := np.zeros(3), comm.rank, 0)
+        request = comm.Irecv([None, 0, mpi.BYTE], comm.rank)
+        comm.Isend([None, 0, mpi.BYTE], comm.rank).Wait()
+        request.Wait()
+        return got.tolist()
+
+    run = launch(program, 1, world="mpi")
+    assert run.results == [[0, 1, 2]] and run.bytes_sent == [24] and run.messages == [2]

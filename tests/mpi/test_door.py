@@ -45,14 +45,6 @@ def test_the_table_of_calls_is_what_both_worlds_offer():
         assert launch(lacking, 2, world=world).results == [[], []]
 
 
-def test_a_status_counts_elements_before_mpi_has_started():
-    status = mpi.Status()
-    status.nbytes = 24
-    assert (status.count, status.Get_count(mpi.DOUBLE), status.Get_count(mpi.FLOAT)) == (24, 3, 6)
-    status.nbytes = 25
-    assert status.Get_count(mpi.DOUBLE) == mpi.UNDEFINED
-
-
 @pytest.mark.parametrize("world", ["virtual", "mpi"])
 def test_compute_and_sleep_take_their_time(world):
     def program(comm):

@@ -14,26 +14,32 @@ the few functions that have to look at the object they are given: `wait`, `waita
 from __future__ import annotations
 
 import atexit
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import mpi4py
 import numpy as np
 
-if "mpi4py.MPI" not in sys.modules:
-    mpi4py.rc.initialize = False  # the virtual cluster needs MPI's names, not a running MPI
-from mpi4py import MPI
+from .datatypes import BFLOAT16 as BFLOAT16
+from .datatypes import Datatype as Datatype
+from .datatypes import Layout as Layout
+from .datatypes import datatype
+from .operations import Op as Op
+from .operations import operation
+from .start import MPI
+from .start import abandon as abandon
+from .status import Status
 
 IN_PLACE, PROC_NULL, ANY_SOURCE, ANY_TAG = MPI.IN_PLACE, MPI.PROC_NULL, MPI.ANY_SOURCE, MPI.ANY_TAG
+BOTTOM, ORDER_C, ORDER_FORTRAN = MPI.BOTTOM, MPI.ORDER_C, MPI.ORDER_FORTRAN
 UNDEFINED, COMM_NULL, COMM_TYPE_SHARED = MPI.UNDEFINED, MPI.COMM_NULL, MPI.COMM_TYPE_SHARED
-INFO_NULL = MPI.INFO_NULL
-SUM, PROD, MAX, MIN = MPI.SUM, MPI.PROD, MPI.MAX, MPI.MIN
-LAND, LOR, BAND, BOR = MPI.LAND, MPI.LOR, MPI.BAND, MPI.BOR
-REPLACE, NO_OP = MPI.REPLACE, MPI.NO_OP  # for windows: write, and only read
-DOUBLE, FLOAT, BYTE, BOOL = MPI.DOUBLE, MPI.FLOAT, MPI.BYTE, MPI.BOOL
-INT, LONG, INT32_T, INT64_T, UINT8_T = MPI.INT, MPI.LONG, MPI.INT32_T, MPI.INT64_T, MPI.UINT8_T
+INFO_NULL, REQUEST_NULL = MPI.INFO_NULL, MPI.REQUEST_NULL
+MESSAGE_NULL, MESSAGE_NO_PROC = MPI.MESSAGE_NULL, MPI.MESSAGE_NO_PROC
+SUM, PROD, MAX, MIN = map(operation, ("SUM", "PROD", "MAX", "MIN"))
+LAND, LOR, LXOR, BAND, BOR, BXOR = map(operation, ("LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR"))
+REPLACE, NO_OP = map(operation, ("REPLACE", "NO_OP"))  # for windows: write, and only read
+DOUBLE, FLOAT, BYTE, BOOL = map(datatype, ("DOUBLE", "FLOAT", "BYTE", "C_BOOL"))
+INT, LONG, INT32_T, INT64_T, UINT8_T = map(datatype, ("INT", "LONG", "INT32_T", "INT64_T", "UINT8_T"))
 ERR_ARG, ERR_BUFFER, ERR_COMM, ERR_DIMS = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_COMM, MPI.ERR_DIMS
 ERR_OP, ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TYPE = MPI.ERR_OP, MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TYPE
 ERR_COUNT, ERR_DISP, ERR_TRUNCATE, ERR_WIN = MPI.ERR_COUNT, MPI.ERR_DISP, MPI.ERR_TRUNCATE, MPI.ERR_WIN
@@ -50,9 +56,9 @@ Comm = MPI.Comm
 Intracomm = MPI.Intracomm
 Cartcomm = MPI.Cartcomm
 Request = MPI.Request
+Prequest = MPI.Prequest
+Message = MPI.Message
 Exception = MPI.Exception
-Datatype = MPI.Datatype
-Op = MPI.Op
 buffer = MPI.buffer
 library_version = MPI.Get_library_version
 
@@ -61,41 +67,15 @@ API = {
     "groups": "Split Split_type Dup Free Create_cart Get_coords Get_cart_rank Shift Sub",
     "point to point": "Send Ssend Recv Sendrecv Isend Issend Irecv Probe Iprobe",
     "collectives": "Barrier Bcast Reduce Allreduce Allgather Allgatherv Reduce_scatter Reduce_scatter_block "
-    "Scatter Gather Alltoall Alltoallv",
+    "Scatter Scatterv Gather Gatherv Alltoall Alltoallv",
     "nonblocking collectives": "Ibarrier Ibcast Ireduce Iallreduce Iallgather Iallgatherv Ireduce_scatter "
-    "Ireduce_scatter_block Iscatter Igather Ialltoall Ialltoallv",
+    "Ireduce_scatter_block Iscatter Iscatterv Igather Igatherv Ialltoall Ialltoallv",
     "objects": "send ssend recv sendrecv isend issend irecv probe iprobe "
     "barrier bcast reduce allreduce allgather scatter gather alltoall",
     "requests": "Wait Test wait test",
     "windows": "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate "
     "Lock Unlock Lock_all Unlock_all Flush Flush_all Flush_local Flush_local_all Fence Sync Shared_query tomemory Free",
 }
-
-
-class Status(MPI.Status):
-    """mpi4py's Status: `source`, `tag` and, through `Get_count(datatype)`, how many elements came.
-
-    The virtual cluster fills in `nbytes` itself, because MPI's own counters want a running MPI.
-    """
-
-    nbytes: int | None = None
-
-    def Get_count(self, datatype: MPI.Datatype = MPI.BYTE) -> int:
-        """Number of elements of `datatype` received, UNDEFINED if it is not a whole number."""
-        if self.nbytes is None:  # not from the virtual cluster
-            return super().Get_count(datatype) if MPI.Is_initialized() else 0
-        whole, rest = divmod(self.nbytes, element_size(datatype))
-        return UNDEFINED if rest else whole
-
-    @property
-    def count(self) -> int:  # type: ignore[override]  # mpi4py's can be set, too
-        """Number of bytes received."""
-        return self.Get_count()
-
-
-def element_size(datatype: MPI.Datatype) -> int:
-    """Bytes of one element of a basic MPI datatype; works before MPI has started."""
-    return np.dtype(datatype.typestr).itemsize
 
 
 def world() -> MPI.Intracomm:

@@ -1,0 +1,126 @@
+"""Memory that a program hands to a call: its bytes, the type of its elements, and where in it they lie."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import mpi
+
+
+class Scattered(NamedTuple):
+    """Elements that do not lie one behind the other: those `places` of the memory, seen as `view`."""
+
+    view: np.ndarray
+    places: np.ndarray
+
+    def gather(self) -> np.ndarray:
+        """A copy of the elements, one behind the other, as bytes."""
+        return self.view[self.places].view(np.uint8)
+
+    def put(self, data: np.ndarray) -> None:
+        """Put bytes where the first elements lie."""
+        self.view[self.places[: data.size // self.view.itemsize]] = data.view(self.view.dtype)
+
+
+class Buffer(NamedTuple):
+    """Memory of a call: its elements as bytes, one behind the other, their NumPy code and size, counts and displs.
+
+    `raw` is a view of the program's memory, or a copy if the elements are `scattered` there. counts and displs, in
+    elements, are those of each rank in a v-call.
+    """
+
+    raw: np.ndarray
+    dtype: str
+    itemsize: int
+    counts: list[int] | None = None
+    displs: list[int] | None = None
+    scattered: Scattered | None = None
+    derived: bool = False  # of a derived datatype: reductions take none
+
+    @property
+    def count(self) -> int:  # type: ignore[override]  # a tuple's own count() is of no use here
+        """Number of elements."""
+        return self.raw.size // self.itemsize
+
+    def typed(self) -> np.ndarray:
+        """The same memory as an array of its element type (a view)."""
+        return self.raw.view(self.dtype)
+
+    def store(self, data: np.ndarray) -> None:
+        """Put bytes at the beginning of the program's memory."""
+        if self.scattered is None:
+            self.raw[: data.size] = data
+        else:
+            self.scattered.put(data)
+
+    def memory(self) -> np.ndarray:
+        """The program's memory in which the elements lie, perhaps with others."""
+        return self.raw if self.scattered is None else self.scattered.view
+
+    def now(self) -> np.ndarray:
+        """The elements as bytes, as they are in the program's memory at this moment."""
+        return self.raw if self.scattered is None else self.scattered.gather()
+
+
+NOTHING = Buffer(np.empty(0, np.uint8), "u1", 1)
+
+
+@cache
+def element_type(dtype: Any) -> tuple[str, int]:
+    """NumPy's code and size of a NumPy or torch dtype; KeyError for what MPI has no type for."""
+    name = str(dtype).removeprefix("torch.")
+    if name == "bfloat16":  # NumPy has no such type: it can be moved, not reduced
+        return name, 2
+    kind = dtype if isinstance(dtype, np.dtype) else np.dtype(name)
+    if not kind.isnative:
+        raise BufferError("DLPack only supports native byte order")
+    if kind.kind not in "biufc":
+        raise KeyError(f"cannot map {kind.char!r} to MPI datatype")
+    return kind.str.lstrip("<=|"), kind.itemsize
+
+
+def as_bytes(obj: Any, writable: bool) -> np.ndarray:
+    """The bytes of an object (a view); mpi4py's exceptions for memory that it would not take."""
+    if isinstance(obj, np.ndarray) and obj.flags.f_contiguous:
+        obj = obj.T  # mpi4py takes the memory as it lies
+    memory: Any = mpi.buffer.frombuffer(obj, not writable)
+    if writable and memory.readonly:
+        raise BufferError("dlpack: buffer is not writable")
+    return np.frombuffer(memory, np.uint8)
+
+
+def layout_of(obj: Any) -> Any:
+    """The layout of an object's elements, which it tells itself."""
+    if hasattr(obj, "dtype"):
+        code: str = element_type(obj.dtype)[0]
+    elif has_buffer(obj):
+        code = memoryview(obj).format.lstrip("@=<")
+    elif hasattr(obj, "__dlpack__"):
+        code = element_type(np.from_dlpack(obj).dtype)[0]
+    else:
+        code = obj.__cuda_array_interface__["typestr"].lstrip("@=<|")
+    return _basic(code)
+
+
+@cache
+def _basic(code: str) -> Any:
+    return mpi.BFLOAT16 if code == "bfloat16" else mpi.datatype(code).known()
+
+
+def is_bottom(obj: Any) -> bool:
+    """Whether this is BOTTOM, from which absolute addresses would count."""
+    return isinstance(obj, type(mpi.BOTTOM)) and obj == mpi.BOTTOM
+
+
+def has_buffer(obj: Any) -> bool:
+    """Whether Python's buffer protocol gives its memory."""
+    if isinstance(obj, str):
+        return False
+    try:
+        memoryview(obj)
+    except (TypeError, BufferError, ValueError):
+        return False
+    return True
