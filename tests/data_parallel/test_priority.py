@@ -13,7 +13,7 @@ from reference.data_parallel.replica import Replica
 from reference.models import GPT, MLP, TINY, batch, digits, loss_sum, text, train
 from reference.networks import priority
 from reference.worlds import launch, networks
-from reference.worlds.virtual.engine import POLL_SECONDS
+from reference.worlds.virtual.polling import POLL_SECONDS
 
 from .timed import timed
 

@@ -17,7 +17,7 @@ from reference.networks import Link
 from reference.perf.meter import Meter
 from reference.perf.roofline import Device
 from reference.worlds import launch, networks
-from reference.worlds.virtual.engine import POLL_SECONDS
+from reference.worlds.virtual.polling import POLL_SECONDS
 
 from .timed import timed
 

@@ -30,13 +30,9 @@ from . import report
 from .completion import Completion, Waiter
 from .isolation import RandomStates
 from .matching import Matching
+from .polling import Polls
 from .rank import Rank, stay_on_one_core
 from .watchdog import WATCHDOG, Guard
-
-POLL_SECONDS = 1e-7  # what Test and Iprobe cost on the clock: polling is not free, and time must move on
-PATIENCE = 0.01  # a rank that polls in vain looks again after this share of the time it has waited: less and less often
-LONGEST_PAUSE = 1e-3  # seconds, if nothing at all is to be expected
-FRUITLESS_POLLS = 10_000  # of all pollers, in a row, with nothing in flight and nobody else to run: a deadlock
 
 
 class Aborted(BaseException):
@@ -61,8 +57,8 @@ class Engine:
         self.windows: list[Any] = []  # every rank's view of each
         self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
         self._queue: list = []  # events: (time, turn, rank, number, action)
-        self._polls: list = []  # the same, of ranks that only look whether something has happened
-        self._number = 0
+        self.polls = Polls(self)  # the same, of ranks that only look whether something has happened
+        self.number = 0  # of events and polls so far
         self._ended = False
         self._doom: tuple[type[LaunchError], str] | None = None
         self._random = RandomStates(ranks)
@@ -81,8 +77,10 @@ class Engine:
                     guard.seat(rank.index, rank.thread)
                     self.post(0.0, rank.index, rank.resume)
                 self._hand_over(None)
-                if not guard.wait(self.over, timeout):
-                    self.abort(report.made(lambda: self._timed_out(timeout)))
+                if not guard.wait(self.over, 0.9 * timeout):
+                    before = self._progress()
+                    if not guard.wait(self.over, 0.1 * timeout):
+                        self.abort(report.made(lambda: self._timed_out(timeout, before)))
             except BaseException as error:  # Ctrl-C, a signal handler's exception, no more threads to be had
                 self.abort(LaunchError(f"interrupted by {type(error).__name__}"))
                 raise
@@ -114,7 +112,7 @@ class Engine:
 
     def _hand_over(self, me: Rank | None) -> None:
         """Work off events in the order of time until one wakes a rank; let it run, and wait for one's own turn."""
-        queue, polls = self._queue, self._polls
+        queue, polls = self._queue, self.polls.queue
         while queue or polls:
             # the earlier of the two heaps' first events; most wake nobody, such as a message that nobody waits for yet
             time, *_, action = heappop(polls if not queue or (polls and polls[0] < queue[0]) else queue)
@@ -180,10 +178,19 @@ class Engine:
             with suppress(RuntimeError):  # it is running, or was let go a moment ago
                 rank.gate.release()
 
-    def _timed_out(self, timeout: float) -> TimedOut:
+    def _progress(self) -> tuple[int, int, int]:
+        """Events, questions of pollers and messages so far."""
+        return self.number - self.polls.asked, self.polls.asked, sum(rank.messages for rank in self.ranks)
+
+    def _timed_out(self, timeout: float, before: tuple[int, int, int]) -> TimedOut:
+        """The report; `before` was the progress when a tenth of the time was left."""
         running = self.ranks[self._current]
-        stack, cause = report.stack_of(running), report.time_out_cause(timeout, running, self._doom)
-        return TimedOut(cause, report.roll_call(self), stack)
+        if self._doom is not None:
+            why = f"it could not have ended well: {self._doom[1]}"
+        else:
+            why = report.time_out_cause(self, running, before, self._progress(), timeout)
+        cause = f"the launch took more than {timeout:g} s of real time; {why}"
+        return TimedOut(cause, report.roll_call(self), report.stack_of(running))
 
     def _join(self, guard: Guard) -> None:
         """See every thread off; one that does not listen gets the exception from outside."""
@@ -214,8 +221,8 @@ class Engine:
 
     def post(self, time: float, rank: int, action: Callable[[float], Any], turn: int = 0) -> None:
         """Queue an event. Ties are broken by turn, then by rank, then by order of posting."""
-        self._number += 1
-        heappush(self._queue, (time, turn, rank, self._number, action))
+        self.number += 1
+        heappush(self._queue, (time, turn, rank, self.number, action))
 
     def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
         """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
@@ -236,31 +243,17 @@ class Engine:
         self._hand_over(me)
         me.state = "running"
 
-    def poll(self, me: Rank, known: float | None = None) -> None:
-        """Let everything happen that is earlier than this rank's clock; the poll itself takes a moment.
+    def next_event(self) -> float:
+        """When the next event is due; infinity if none is queued."""
+        return self._queue[0][0] if self._queue else inf
 
-        That moment grows with the time waited, but never goes past the next event or what is polled for (`known`).
-        """
-        if me.clock != me.polled_at:  # it has done something else in between
-            me.polls, me.polling_since = 0, me.clock
-        soonest = min(self._queue[0][0] if self._queue else inf, inf if known is None else known)
-        longest = soonest - me.clock if soonest < inf else LONGEST_PAUSE
-        pause = min(PATIENCE * (me.clock - me.polling_since), longest)
-        me.polled_at = me.clock = me.clock + max(POLL_SECONDS, pause)
-        self._number += 1
-        heappush(self._polls, (me.clock, 0, me.index, self._number, me.resume))
-        self.stop(me)
+    def poll(self, me: Rank, known: float | None = None) -> None:
+        """Let everything happen that is earlier than this rank's clock (polling.py)."""
+        self.polls.ask(me, known)
 
     def polled(self, me: Rank, success: bool) -> None:
-        """Count the polls in vain while nothing is in flight and only pollers are left: that is a deadlock too."""
-        if success:
-            me.polled_at = -1.0
-        if success or self._queue or self.horizon > me.clock:
-            me.polls = 0
-            return
-        me.polls += 1
-        enough = FRUITLESS_POLLS / (len(self._polls) + 1)
-        if me.polls >= enough and all(self.ranks[rank].polls >= enough for _, _, rank, *_ in self._polls):
+        """Note what a poll has found; end the launch if it is clear that no poll will ever find anything."""
+        if self.polls.answered(me, success):
             me.state = "waiting"
             self.doom(Deadlock, report.polling_cause(me))
             self._finish(me)

@@ -25,7 +25,8 @@ class Rank:
     """One virtual rank: its clock (seconds), its thread, and what it is doing.
 
     `state` is running, waiting, finished or failed. `call`, `group` and `where` tell the MPI call that it is in, or
-    made last. `polls` counts polls in vain, since `polling_since`; `polled_at` is its clock at the last one.
+    made last. `polls` counts polls in vain, since `asking_since`; `asked_at` is its clock at the last one, `looked`
+    whether it has read its clock since, `loop` where it polls and knows that nothing can come, for `turns` times.
     """
 
     def __init__(self, index: int, slow: float):
@@ -42,8 +43,9 @@ class Rank:
         self.result: Any = None
         self.error: BaseException | None = None
         self.said = ""  # the error as text
-        self.bytes_sent = self.messages = self.polls = 0
-        self.polled_at = self.polling_since = -1.0
+        self.bytes_sent = self.messages = self.polls = self.turns = 0
+        self.asked_at = self.asking_since = -1.0
+        self.looked, self.loop = False, None
         self.computation = -1  # where the timeline has its last computation, if that has a label
         self.turn = Turns()
         self.calls: Counter = Counter()

@@ -184,14 +184,29 @@ def _all_receiving(engine: Any, waiting: list) -> str | None:
     return None
 
 
-def time_out_cause(timeout: float, running: Any, doom: tuple | None) -> str:
-    """Why a launch was not done in time: what the rank was doing that ran last."""
-    said = f"the launch took more than {timeout:g} s of real time; "
-    if doom is not None:
-        return said + f"it could not have ended well: {doom[1]}"
-    if running.call is not None and running.call.name.lower() in ("test", "iprobe"):
-        return said + f"rank {running.index} asks again and again in {running.call}: will it ever come?"
-    return said + (
+def time_out_cause(engine: Any, running: Any, before: tuple, now: tuple, timeout: float) -> str:
+    """Why a launch was not done in time: what has happened in the last tenth of it (events, polls, messages)."""
+    events, polls, messages = (new - old for old, new in zip(before, now, strict=True))
+    last = f"{timeout / 10:g} s"
+    if messages:
+        return (
+            f"the ranks go on exchanging messages: {now[2]:,} in all, {messages:,} of them in the last {last} (rank "
+            f"{running.index} called {running.call} last). Is there an endless loop? Else give launch a larger timeout"
+        )
+    if polls and not events:
+        asking = [rank for rank in engine.ranks if rank.polls and rank.state not in ("finished", "failed")]
+        asked = ", ".join(f"rank {rank.index} in {rank.call} {rank.polls:,} times in a row" for rank in asking[:4])
+        return (
+            f"in the last {last} no rank has done anything but poll in vain ({asked}{', ...' if asking[4:] else ''}), "
+            f"and nothing is in flight: what they ask for will never come, unless one of these loops ends by itself. "
+            f"If one is to end by a count, give launch a larger timeout"
+        )
+    if events or polls:
+        return (
+            f"the ranks go on making calls (rank {running.index} called {running.call} last), but no message was sent "
+            f"in the last {last}. Is there an endless loop? Else give launch a larger timeout"
+        )
+    return (
         f"rank {running.index} is running and makes no MPI call that would let others run. Is there an endless loop? "
         f"If not, give launch a larger timeout"
     )
@@ -200,8 +215,8 @@ def time_out_cause(timeout: float, running: Any, doom: tuple | None) -> str:
 def polling_cause(me: Any) -> str:
     """Why polling ended."""
     return (
-        f"deadlock: rank {me.index} has polled {me.polls:,} times in a row in {me.call} in vain, nothing is in flight, "
-        f"and every other rank waits, polls or has returned: what it asks for will never come"
+        f"deadlock: rank {me.index} polls in {me.call}, in a loop that does nothing else, nothing is in flight, and "
+        f"every other rank waits, polls in such a loop or has returned: what it asks for will never come"
     )
 
 

@@ -20,7 +20,7 @@ from reference.pipeline.schedules.plain import gpipe, one_f_one_b, pipedream
 from reference.pipeline.simulate import Costs, activations, simulate
 from reference.pipeline.stages import cut
 from reference.worlds import RankFailed, launch, networks
-from reference.worlds.virtual.engine import POLL_SECONDS
+from reference.worlds.virtual.polling import POLL_SECONDS
 
 from ..programs import evenly, gathered, run, serial
 from ..timed import TimedLayer
