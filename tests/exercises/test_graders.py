@@ -129,7 +129,9 @@ class TestEachExercise:
                 path = tmp_path / f"{solution.stem}_{number}.py"
                 path.write_text(text)
                 changes[path] = what
-        found = tried(exercise, name, list(changes), SEED, QUICK, hints=False)
+        found, known = tried(exercise, name, list(changes), SEED, QUICK, hints=False), sorted(EQUIVALENT.get(name, {}))
+        # one that is right may seem endless where the machine is busy for a moment
+        late = [path for path, what in changes.items() if what in known and found[path].finding]
+        found |= tried(exercise, name, late, SEED, PATIENT, hints=False) if late else {}
         survivors = [what for path, what in changes.items() if found[path].finding is None]
-        known = sorted(EQUIVALENT.get(name, {}))
         assert sorted(survivors) == known, "catch them by one more case, or say in equivalent.py why they are right"
