@@ -1,7 +1,8 @@
 """Use the explorer of pipeline schedules in the built book (part of check_book.py), and compare with Python.
 
 What is shown of a setting is worked out here anew by the functions of reference.pipeline: every box of a chart with its
-times, every figure, what each rank does or waits for, and the words with which a schedule is refused.
+times, every figure, what each rank does or waits for, and the words with which a schedule is refused. Where the book
+has a Python for its pages, numbers are typed that no list has, and the page must show what Python finds here.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import parse_qsl, urldefrag
 
-from reference.pages.explorer import PASS_SECONDS
+from reference.pages.plans import LIMITS, PASS_SECONDS, PassSeconds
+from reference.perf.pace import pace
 from reference.pipeline.analysis.draw import labels
 from reference.pipeline.analysis.formulas import bubble
 from reference.pipeline.analysis.versions import kept_versions
@@ -19,19 +21,26 @@ from reference.pipeline.schedules.record import NoClosedForm
 from reference.pipeline.simulate import Times, activations, simulate
 
 LINK = "explore="  # how a link to a setting begins, after its #
+PYTHON_SECONDS = 60  # for Python to start in a page and to work something out
+PYTHON = "meta[name=erc-python]"
+OWN = "own"  # the choice of one's own seconds
 
 SHOWN = """widget => {
   const texts = (part, within = widget) => [...within.querySelectorAll(part)].map(e => e.textContent);
   const rows = [...widget.querySelectorAll('.figures tr')].map(row => texts('th, td', row));
   return {
-    titles: texts('.title'), refused: texts('.refused'), time: Number(widget.querySelector('.time').textContent),
+    titles: texts('.charts .title'), refused: texts('.refused'),
+    time: Number(widget.querySelector('.time').textContent),
     figures: Object.fromEntries(rows.slice(1).map(([name, ...values]) => [name, values])),
     bars: [...widget.querySelectorAll('.chart')].map(chart => texts('rect title', chart).sort()),
     doing: [...widget.querySelectorAll('.ranks table')].map(table => texts('.doing', table)),
     cut: [...widget.querySelectorAll('.scroll')].filter(each => each.scrollWidth > each.clientWidth).length,
     widths: [...new Set([...widget.querySelectorAll('.chart svg')].map(svg => svg.getAttribute('width')))],
-    costs: [...widget.querySelectorAll('.costs select')].map(each => each.value),
+    costs: [...widget.querySelectorAll('.costs > label > select, .costs > label > input')].map(each => each.value),
     told: widget.querySelector('.copied').textContent,
+    problem: widget.querySelector('.problem').textContent,
+    question: widget.querySelector('.question').hidden ? null : widget.querySelector('.question .title').textContent,
+    detail: widget.querySelector('.detail').textContent,
   };
 }"""
 
@@ -47,10 +56,10 @@ def title_of(name: str, p: str, m: str, v: str) -> str:
     return f"{name}, " + title.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
-def closed(setting: tuple, work: str, send: float) -> str:
+def closed(setting: tuple, work: PassSeconds, send: float) -> str:
     """How what is shown of the closed form of the bubble must begin."""
     try:
-        return f"{100 * bubble(*setting, PASS_SECONDS[work].whole(send)):.1f} %idle"
+        return f"{100 * bubble(*setting, work.whole(send)):.1f} %idle"
     except NoClosedForm as error:
         return f"–{error}"[:20]
 
@@ -102,9 +111,19 @@ class Explored:
 
     def __init__(self, check, page, where: str, settings: list[str]):
         self.check, self.page, self.where, self.settings = check, page, where, settings
-        self.work, self.send = "1:1:1", "0"
+        self.work, self.send, self.own = "1:1:1", "0", PASS_SECONDS["1:1:1"]
         page.wait_for_selector(".erc-explorer[data-ready]", state="attached")
         self.widget = page.locator(".erc-explorer").first
+
+    def set(self, control, value: str) -> None:
+        """Choose from a list, or type."""
+        if control.evaluate("each => each.tagName") == "SELECT":
+            control.select_option(value)
+        else:
+            control.fill(value)
+            control.press("Enter")
+        gone = "widget => !widget.querySelector('.waits')"
+        self.page.wait_for_function(gone, arg=self.widget.element_handle(), timeout=1000 * PYTHON_SECONDS * pace())
 
     def at(self, after: str, time: float | None = None) -> None:
         """Check that it shows these settings and costs, at this time if one is given."""
@@ -128,10 +147,10 @@ class Explored:
                 refused.append(str(error))
                 figures.append(None)
                 continue
-            times = simulate(schedule, PASS_SECONDS[self.work].costs(schedule, float(self.send)))
+            times = simulate(schedule, self.own.costs(schedule, float(self.send)))
             figures.append(figures_of(schedule, times))
             told = shown["figures"]["by the closed form"][len(figures) - 1]
-            form = closed((name, *map(int, sizes)), self.work, float(self.send))
+            form = closed((name, *map(int, sizes)), self.own, float(self.send))
             same(f"closed form of {name}", told[: len(form)], form)
             bars.append(bars_of(schedule, times))
             doing.append(doing_of(schedule, times, shown["time"]))
@@ -147,25 +166,44 @@ class Explored:
     def choose(self, row: int, **values: str) -> None:
         """Choose the name, p, m or v of the first or second schedule."""
         setting = dict(zip(("name", "p", "m", "v"), self.settings[row].split("."), strict=True))
-        selects = self.widget.locator(".setting").nth(row).locator("select")
+        controls = self.widget.locator(".setting").nth(row).locator("select, input")
         for key, value in values.items():
-            selects.nth(list(setting).index(key)).select_option(value)
+            self.set(controls.nth(list(setting).index(key)), value)
             setting[key] = value
-        setting["v"] = selects.nth(3).input_value()
+        setting["v"] = controls.nth(3).input_value()
         self.settings[row] = ".".join(setting.values())
         self.at(f"choosing {values}")
 
     def cost(self, work: str, send: str) -> None:
         """Choose costs."""
         for number, value in enumerate((work, send)):
-            self.widget.locator(".costs select").nth(number).select_option(value)
-        self.work, self.send = work, send
+            self.set(self.widget.locator(".costs > label > *").nth(number), value)
+        self.work, self.send, self.own = work, send, PASS_SECONDS[work]
         self.at(f"choosing costs {work}, {send}")
+
+    def type(self) -> None:
+        """Type numbers that no list has, good ones and one that is refused."""
+        self.choose(0, name="interleaved 1F1B", p="5", m="10", v="5")
+        self.set(self.widget.locator(".costs > label > *").nth(0), OWN)
+        self.work, seconds = OWN, list(self.own[1:])
+        for place, value in enumerate((0.3, 0.45, 0.2, 0.5)):
+            self.set(self.widget.locator(".own input").nth(place), str(value))
+            seconds[place] = value
+            self.own = PassSeconds("", *seconds)
+            self.at(f"typing {value}")
+        self.set(self.widget.locator(".costs > label > *").nth(1), "0.07")
+        self.send = "0.07"
+        self.at("typing what a message takes")
+        controls, told = self.widget.locator(".setting").first.locator("select, input"), str(LIMITS["p"] + 1)
+        self.set(controls.nth(1), told)
+        refused = self.widget.evaluate(SHOWN)["refused"]
+        self.check(refused == [f"p is a whole number from 1 to {LIMITS['p']}, got {told}"], f"{self.where}: {refused}")
+        self.set(controls.nth(1), "5")
 
     def compare(self, hit: str) -> None:
         """Show a second schedule."""
         getattr(self.widget.locator(".compare"), hit)()
-        other = self.widget.locator(".setting").nth(1).locator("select")
+        other = self.widget.locator(".setting").nth(1).locator("select, input")
         self.settings.append(".".join(each.input_value() for each in other.all()))
         self.at("comparing")
 
@@ -208,9 +246,41 @@ class Explored:
         asked = dict(parse_qsl(link))
         self.settings = [asked[name] for name in ("explore", "with") if name in asked]
         self.work, self.send = asked.get("work", "1:1:1"), asked.get("send", "0")
-        self.page.evaluate("link => new Promise(done => { onhashchange = done; location.hash = link; })", link)
+        self.own = PASS_SECONDS[self.work]
+        self.page.evaluate(
+            "link => new Promise(done => { if (location.hash === '#' + link) return done();"
+            " onhashchange = () => done(); location.hash = link; })",
+            link,
+        )
         self.at(f"following {link}", float(asked.get("time", 0)))
-        self.check(not (told := self.widget.evaluate(SHOWN)["told"]), f"{self.where}: {link}", told)
+        self.check(not (told := self.widget.evaluate(SHOWN)["problem"]), f"{self.where}: {link}", told)
+
+    def questions(self) -> None:
+        """Go from the first question of the page to the last: each stands above the chart, with its answer folded."""
+        asked = self.page.locator(f"a[href^='#{LINK}']")
+        titles = asked.evaluate_all(
+            "links => links.map(each => each.closest('section').querySelector('h3').firstChild.data)"
+        )
+        asked.first.click()
+        for number, title in enumerate(titles):
+            self.page.wait_for_function(
+                "title => document.querySelector('.question .title').textContent === title", arg=title
+            )
+            answer = self.widget.locator(".question details")
+            self.check(not answer.evaluate("each => each.open"), f"{self.where}: the answer to {title!r} is folded")
+            self.check(len(answer.evaluate("each => each.textContent")) > 100, f"{self.where}: {title!r} has an answer")
+            following = self.widget.locator(".following")
+            self.check(
+                following.count() == (number < len(titles) - 1), f"{self.where}: a next question after {title!r}"
+            )
+            if following.count():
+                following.click()
+
+    def lost(self, link: str) -> None:
+        """A link to what this page cannot show is told at the top of the explorer, and what was shown stays."""
+        self.page.evaluate("link => new Promise(done => { onhashchange = () => done(); location.hash = link; })", link)
+        told = self.widget.evaluate(SHOWN)["problem"]
+        self.check("cannot show" in told, f"{self.where}: {link}", told)
 
     def link(self, context) -> None:
         """Copy the link, and open it: the same must be shown."""
@@ -220,7 +290,9 @@ class Explored:
         other = context.new_page()
         other.goto(url, wait_until="load")
         again = Explored(self.check, other, f"{self.where}: its link", self.settings)
-        again.work, again.send = self.work, self.send
+        again.work, again.send, again.own = self.work, self.send, self.own
+        gone = "() => !document.querySelector('.erc-explorer .waits')"
+        other.wait_for_function(gone, timeout=1000 * PYTHON_SECONDS * pace())
         again.at(f"opening {urldefrag(url).fragment}", shown["time"])
         other.close()
 
@@ -251,6 +323,17 @@ def check_explorer(check, browser, name: str, url: str, links: set[str], desktop
     check(bool(links), f"{name}: some page links to a setting")
     for link in sorted(links):
         explored.follow(link)
+    explored.lost(f"{LINK}nobody.4.8.1")
+    explored.questions()
+    if page.locator(PYTHON).count():
+        explored.follow(min(links))
+        if len(explored.settings) > 1:
+            explored.widget.locator(".compare").click()
+            del explored.settings[1:]
+        explored.type()
+        explored.link(context)
+    else:
+        print(f"{name}: no Python in the page (see book/_ext/live.py), so no numbers were typed")
     context.close()
     context = browser.new_context(viewport=phone, has_touch=True, is_mobile=True)
     page = context.new_page()
@@ -264,8 +347,11 @@ def check_explorer(check, browser, name: str, url: str, links: set[str], desktop
     explored.widget.locator(".larger").tap()
     explored.widget.locator(".scroll").first.tap(position={"x": 150, "y": 20})
     explored.at("a tap on the chart")
+    check(
+        "micro-batch" in (told := explored.widget.evaluate(SHOWN)["detail"]), f"{explored.where}: tells the box", told
+    )
     check((told := page.evaluate(wide)) is None, f"{explored.where} fits", told)
-    boxes = [part.bounding_box() for part in explored.widget.locator("button, input, select").all()]
+    boxes = [box for part in explored.widget.locator("button, input, select").all() if (box := part.bounding_box())]
     sizes = [min(box["width"], box["height"]) for box in boxes]
     check(min(sizes) >= 40, f"{explored.where}: a finger hits every control", sizes)
     context.close()

@@ -1,11 +1,13 @@
-// Shows the schedules that explorer.py has simulated. Nothing is worked out here: times are unpacked and drawn. It stands
-// in the page after the helpers that all widgets share (pages/widget.js).
+// Shows the schedules that explorer.py has simulated, and others, which it asks plans.py for if the page has a Python.
+// Nothing is worked out here: times are unpacked and drawn. It stands after the helpers of all widgets (widget.js).
 
-const ROW = 26, LETTER = 6.6, ZOOMS = [1, 2, 4, 8]; // px: the row of a rank, a letter
+const OWN = "own", ROW = 26, LETTER = 6.6, ZOOMS = [1, 2, 4, 8]; // px: the row of a rank, a letter
 const WHITE = [255, 255, 255];
 const TOLD = 3; // ranks that wait, named in one sentence; of more, only how many
 const SKELETON = `
   <svg class="patterns" width="0" height="0" aria-hidden="true"></svg>
+  <p class="problem" role="status"></p>
+  <section class="question" hidden></section>
   <div class="choice"></div>
   <div class="more"><button type="button" class="compare"></button></div>
   <div class="costs"></div>
@@ -14,6 +16,7 @@ const SKELETON = `
   <p class="clock"><span>time <b class="time"></b> of <b class="until"></b></span>
     <span class="zoom"><button type="button" class="smaller" aria-label="zoom out">−</button>
       <button type="button" class="larger" aria-label="zoom in">+</button></span></p>
+  <p class="detail" role="status"></p>
   <p class="say" aria-live="polite"></p>
   <p class="legend"></p>
   <div class="tables"><table class="figures"></table><div class="ranks"></div></div>
@@ -64,7 +67,8 @@ async function start(root) {
   const names = Object.keys(head.schedules), nearest = (row, value) => row.find((each) => each >= value) ?? row.at(-1);
   const units = (ticks) => String(+(ticks * head.tick).toFixed(3)); // three decimals tell ticks apart
   let chosen = [{ name: names.includes("1F1B") ? "1F1B" : names[0], p: nearest(head.ranks, 4), m: nearest(head.micro_batches, 8) }];
-  let work = Object.keys(head.works)[0], send = String(head.sends[0]), zoom = 0, step = 0;
+  let work = Object.keys(head.works)[0], own = [1, 1, 1, 0], send = String(head.sends[0]), zoom = 0, step = 0;
+  const worked = new Map(); // key of a setting and its costs -> what Python said of it
   let panels = [], moments = [0], scale = 1;
 
   const chunks = (name) => head.schedules[name].chunks;
@@ -73,76 +77,143 @@ async function start(root) {
 
   // ---- choosing
 
-  function select(parent, label, options, value, change) {
-    const around = element(parent, "label", {}, label), made = element(around, "select");
+  const same = (values) => values.map((value) => [value, value]);
+
+  function offer(made, options) { // the options of a list; it stays the same element while somebody types in it
+    if ([...made.options].map((each) => each.value).join() === options.map(([key]) => key).join()) return;
+    made.replaceChildren();
     options.forEach(([key, text]) => element(made, "option", { value: key }, text));
-    made.value = value;
     made.disabled = options.length < 2;
-    made.addEventListener("change", () => change(made.value));
+  }
+
+  function select(parent, label, options, change) {
+    const made = element(element(parent, "label", {}, label), "select");
+    offer(made, options);
+    made.addEventListener("change", () => update(() => change(made.value)));
     return made;
   }
 
+  function number(parent, label, limits, change) {
+    const made = element(element(parent, "label", {}, label), "input", { type: "number", inputmode: "decimal", min: 0, step: "any", ...limits });
+    made.addEventListener("change", () => made.value !== "" && update(() => change(Number(made.value))));
+    made.addEventListener("focus", () => python.start().catch(() => {})); // it takes some seconds: begin while somebody types
+    return made;
+  }
+
+  // a size of a schedule: one of the stored ones; any, where the page has a Python
+  function size(row, label, key, values, place) {
+    const change = (value) => (chosen[place][key] = Number(value));
+    return python ? number(row, label, { max: head.limits[key], min: 1, step: 1 }, change) : select(row, label, same(values), change);
+  }
+
   function buildChoice() {
-    find("choice").replaceChildren(...chosen.map((setting, number) => {
-      const row = document.createElement("div"), of = chosen.length > 1 ? ` of schedule ${number + 1}` : "";
-      row.className = "setting";
-      row.setAttribute("role", "group");
-      row.setAttribute("aria-label", `schedule ${number + 1}`);
-      const change = (key, number) => (value) => update(() => (setting[key] = number ? Number(value) : value));
-      const same = (values) => values.map((value) => [value, value]);
-      select(row, "schedule", same(names), setting.name, change("name", false));
-      select(row, "ranks p", same(head.ranks), setting.p, change("p", true));
-      select(row, "micro-batches m", same(head.micro_batches), setting.m, change("m", true));
-      select(row, "chunks v", same(chunks(setting.name)), setting.v, change("v", true));
-      if (of) row.querySelectorAll("select").forEach((each) => each.setAttribute("aria-label", `${each.parentNode.firstChild.data}${of}`));
-      return row;
-    }));
+    const rows = find("choice");
+    if (rows.children.length !== chosen.length) {
+      rows.replaceChildren();
+      chosen.forEach((_, place) => {
+        const row = element(rows, "div", { class: "setting", role: "group", "aria-label": `schedule ${place + 1}` });
+        select(row, "schedule", same(names), (name) => (chosen[place].name = name));
+        size(row, "ranks p", "p", head.ranks, place);
+        size(row, "micro-batches m", "m", head.micro_batches, place);
+        size(row, "chunks v", "v", [], place);
+      });
+      if (chosen.length > 1) rows.querySelectorAll("select, input").forEach((each) =>
+        each.setAttribute("aria-label", `${each.parentNode.firstChild.data} of ${each.closest(".setting").getAttribute("aria-label")}`));
+    }
+    chosen.forEach((setting, place) => {
+      const [name, p, m, v] = rows.children[place].querySelectorAll("select, input");
+      if (!python) offer(v, same(chunks(setting.name)));
+      else v.disabled = head.schedules[setting.name].fixed;
+      [name.value, p.value, m.value, v.value] = [setting.name, setting.p, setting.m, setting.v];
+    });
     find("compare").textContent = chosen.length > 1 ? "show one schedule only" : "compare with another schedule";
   }
 
   function buildCosts() {
-    find("costs").replaceChildren();
-    select(find("costs"), "seconds F : I : W", Object.entries(head.works).map(([key, [idea]]) => [key, `${key} (${idea})`]),
-      work, (value) => update(() => (work = value)));
-    select(find("costs"), "a message takes", head.sends.map((value) => [String(value), `${value} s`]), send,
-      (value) => update(() => (send = value)));
+    const costs = find("costs"), works = Object.entries(head.works).map(([key, [idea]]) => [key, `${key} (${idea})`]);
+    if (!costs.children.length) {
+      select(costs, "seconds F : I : W", python ? [...works, [OWN, "your own seconds"]] : works, (value) => {
+        own = seconds();
+        work = value;
+      });
+      const message = (value) => (send = String(value));
+      if (python) number(costs, "a message takes (s)", {}, message);
+      else select(costs, "a message takes", head.sends.map((value) => [String(value), `${value} s`]), message);
+      if (python) element(costs, "div", { class: "own" });
+      if (python) ["F (s)", "I (s)", "W (s)", "last stage: more by"].forEach((label, place) =>
+        number(find("own"), label, {}, (value) => (own = own.with(place, value))));
+    }
+    const [which, message, ...fields] = costs.querySelectorAll("select, input");
+    which.value = work;
+    message.value = send;
+    fields.forEach((field, place) => (field.value = own[place]));
+    if (python) find("own").hidden = work !== OWN;
   }
 
   // change something; what is shown stays at the same time, or just before
   function update(change) {
-    const time = moments[step], focused = [...root.querySelectorAll("select")].indexOf(document.activeElement);
     change();
     for (const setting of chosen) {
-      if (!chunks(setting.name).includes(setting.v)) setting.v = nearest(chunks(setting.name), setting.v ?? 2);
+      const { chunks, fixed } = head.schedules[setting.name];
+      if (!setting.v || fixed || (!python && !chunks.includes(setting.v))) setting.v = nearest(chunks, setting.v ?? 2);
     }
-    panels = chosen.map(panelOf);
-    moments = momentsOf(panels);
+    find("problem").textContent = find("copied").textContent = "";
     buildChoice();
     buildCosts();
+    refresh();
+    if (root.dataset.ready === "" && python) history.replaceState(null, "", link());
+  }
+
+  function refresh() { // what the settings of now are told to be: some of it may come later
+    const time = moments[step];
+    panels = chosen.map(panelOf);
+    moments = momentsOf(panels);
     buildPatterns();
     buildFigures();
     buildRanks();
     buildLegend();
-    find("copied").textContent = "";
     buildCharts();
     go(time);
-    if (focused >= 0) root.querySelectorAll("select")[focused].focus(); // it was made anew
   }
 
   function go(time) {
     stepping.draw(moments.filter((moment) => moment <= time).length - 1);
   }
 
+  const keyOf = (setting) => `${setting.name}.${setting.p}.${setting.m}.${setting.v}`;
+  const seconds = () => (work === OWN ? own : head.works[work].slice(1));
+
   function panelOf(setting) {
-    const plan = JSON.parse(plans.get(`${setting.name}.${setting.p}.${setting.m}.${setting.v}`));
-    const sizes = ["p", "m", ...(chunks(setting.name).length > 1 ? ["v"] : [])];
+    const sizes = ["p", "m", ...(head.schedules[setting.name].fixed ? [] : ["v"])];
     const title = [setting.name, ...sizes.map((size) => `${size}\u00a0=\u00a0${setting[size]}`)].join(", ");
-    if (plan.refused) return { setting, title, refused: plan.refused, ranks: [] };
-    const times = plan.times[costs.indexOf(`${work} ${send}`)], ranks = unfold(head, plan, times);
-    const many = plan.stages.some((stages) => stages.length > 1);
+    const told = stored(setting) ?? asked(setting);
+    if (!told.plan) return { setting, title, ranks: [], ...told };
+    const many = told.plan.stages.some((stages) => stages.length > 1);
     const name = (action) => `${many ? action.stage : ""}${action.kind}${action.micro}`;
-    const done = new Map(ranks.flat().map((action) => [`${action.kind} ${action.stage} ${action.micro}`, action]));
-    return { setting, title, plan, times, ranks, name, done };
+    const done = new Map(told.ranks.flat().map((action) => [`${action.kind} ${action.stage} ${action.micro}`, action]));
+    return { setting, title, ...told, name, done };
+  }
+
+  function stored(setting) { // what the page has of it: plan, times and ranks; or why there is no such schedule
+    const packed = plans.get(keyOf(setting)), cost = costs.indexOf(`${work} ${send}`);
+    const plan = packed && JSON.parse(packed);
+    if (plan?.refused) return { refused: plan.refused };
+    if (!plan || cost < 0) return null;
+    return { plan, times: plan.times[cost], ranks: unfold(head, plan, plan.times[cost]) };
+  }
+
+  function asked(setting) { // what Python says of it; until it does, that it is at work
+    const { name, p, m, v } = setting, given = { name, p, m, v, seconds: seconds(), send: Number(send) }, key = JSON.stringify(given);
+    if (!worked.has(key)) {
+      worked.set(key, { waits: "Python works it out in your browser; to start it takes some seconds once." });
+      python.ask("reference.pages.plans.worked_out", given).then(({ value, refused }) => {
+        const placed = value?.ranks.map((actions, rank) => actions.map(([kind, stage, chunk, micro, start, end, side]) =>
+          ({ rank, kind, stage, chunk, micro, start, end, side })));
+        worked.set(key, value ? { plan: value, times: value, ranks: placed } : { refused });
+      }, (error) => worked.set(key, { refused: `Python could not work it out here (${error.message}). Settings of the chapter's sizes are stored in the page: 4 ranks, 8 micro-batches.` }),
+      ).then(refresh);
+    }
+    return worked.get(key);
   }
 
   // ---- what changes with the setting
@@ -165,6 +236,7 @@ async function start(root) {
       element(plan, "p", { class: "title" }, panel.title);
       element(plan, "p", { class: "idea" }, head.schedules[panel.setting.name].idea);
       if (panel.refused) element(plan, "p", { class: "refused", role: "status" }, panel.refused);
+      else if (panel.waits) element(plan, "p", { class: "waits", role: "status" }, panel.waits);
       else buildChart(plan, panel, until);
       return plan;
     }));
@@ -190,9 +262,12 @@ async function start(root) {
       ${panel.ranks.flat().map((action) => bar(panel, action)).join("")}${ticks.join("")}
       <line class="end" x1="${panel.times.makespan * scale}" x2="${panel.times.makespan * scale}" y2="${height}"/>
       <g class="now"></g><line class="cursor" y2="${height}"/></svg>`;
-    scroll.addEventListener("click", (event) => {
+    scroll.addEventListener("click", (event) => { // what a mouse tells by hovering, a finger by a tap
+      find("detail").textContent = event.target.querySelector("title")?.textContent ?? "";
       const x = event.clientX - scroll.querySelector("svg").getBoundingClientRect().left;
+      const told = find("detail").textContent;
       stepping.go(moments.filter((moment) => moment * scale <= x).length - 1);
+      find("detail").textContent = told;
     });
   }
 
@@ -247,7 +322,7 @@ async function start(root) {
       const row = element(body, "tr");
       element(row, "th", { scope: "row" }, name);
       panels.forEach((panel) => {
-        const [figure, note] = panel.refused ? ["–"] : [value(panel)].flat();
+        const [figure, note] = panel.plan ? [value(panel)].flat() : ["–"];
         const cell = element(row, "td", {}, figure);
         if (note) element(cell, "small", {}, note.replaceAll(">=", "≥").replaceAll("<=", "≤"));
       });
@@ -255,7 +330,7 @@ async function start(root) {
   }
 
   function buildRanks() {
-    find("ranks").replaceChildren(...panels.filter((panel) => !panel.refused).map((panel) => {
+    find("ranks").replaceChildren(...panels.filter((panel) => panel.plan).map((panel) => {
       const table = document.createElement("table");
       element(table, "caption", {}, panel.title);
       const top = element(element(table, "thead"), "tr"), body = element(table, "tbody");
@@ -310,11 +385,12 @@ async function start(root) {
 
   function show(to) {
     step = to;
+    find("detail").textContent = "";
     const time = moments[step];
     find("time").textContent = units(time);
     find("until").textContent = `${units(moments.at(-1))} s`;
     root.querySelector(".controls input").setAttribute("aria-valuetext", `${units(time)} of ${units(moments.at(-1))} seconds`);
-    const valid = panels.filter((panel) => !panel.refused), charts = root.querySelectorAll(".chart"), tables = root.querySelectorAll(".ranks table");
+    const valid = panels.filter((panel) => panel.plan), charts = root.querySelectorAll(".chart"), tables = root.querySelectorAll(".ranks table");
     find("say").textContent = `Time ${units(time)} s. ` + valid.map((panel, number) => {
       const all = doing(panel, time);
       tables[number].querySelectorAll(".doing").forEach((cell, rank) => (cell.textContent = words(panel, all[rank])));
@@ -357,30 +433,57 @@ async function start(root) {
 
   function link() {
     const parts = new URLSearchParams();
-    chosen.forEach((setting, number) => parts.set(number ? "with" : "explore", `${setting.name}.${setting.p}.${setting.m}.${setting.v}`));
-    parts.set("work", work);
+    chosen.forEach((setting, number) => parts.set(number ? "with" : "explore", keyOf(setting)));
+    if (work === OWN) parts.set("seconds", own.join(","));
+    else parts.set("work", work);
     parts.set("send", send);
     parts.set("time", units(moments[step]));
     return `#${parts}`;
   }
 
-  function follows(hash) { // take over what a link says, if it is one of ours
-    const parts = new URLSearchParams(hash.slice(1));
-    if (!parts.has("explore")) return false;
-    const settings = [parts.get("explore"), parts.get("with")].filter(Boolean);
-    const known = settings.every((key) => plans.has(key)) && (!parts.has("work") || parts.get("work") in head.works) &&
-      (!parts.has("send") || head.sends.map(String).includes(parts.get("send")));
-    if (!known) {
-      find("copied").textContent = "The link in the address asks for a setting that is not on this page.";
-      return false;
+  function read(hash) { // what a link says, if it is one of ours; null if this page cannot show it
+    const parts = new URLSearchParams(hash.slice(1)), settings = [parts.get("explore"), parts.get("with")].filter(Boolean);
+    const wanted = settings.map((key) => key.split(".")).map(([name, ...sizes]) => ({ name, ...Object.fromEntries(sizes.map((size, i) => ["pmv"[i], Number(size)])) }));
+    const told = { wanted, work: parts.get("work") ?? Object.keys(head.works)[0], send: parts.get("send") ?? String(head.sends[0]), time: Number(parts.get("time")) || 0 };
+    if (parts.has("seconds")) Object.assign(told, { work: OWN, own: parts.get("seconds").split(",").map(Number) });
+    const whole = wanted.every(({ name, p, m, v }) => head.schedules[name] && p >= 1 && m >= 1 && v >= 1);
+    const costly = told.work === OWN ? told.own.length === 4 && told.own.every((value) => value >= 0) : told.work in head.works;
+    const here = settings.every((key) => plans.has(key)) && told.work !== OWN && head.sends.map(String).includes(told.send);
+    return whole && costly && Number(told.send) >= 0 && (python || here) ? told : null;
+  }
+
+  function follows(hash) { // take over what a link says
+    if (!new URLSearchParams(hash.slice(1)).has("explore")) return false;
+    const told = read(hash);
+    if (!told) {
+      find("problem").textContent = "The link in the address asks for a setting that this page cannot show. Choose one here:";
+      return true;
     }
     update(() => {
-      chosen = settings.map((key) => key.split(".")).map(([name, p, m, v]) => ({ name, p: Number(p), m: Number(m), v: Number(v) }));
-      work = parts.get("work") ?? Object.keys(head.works)[0];
-      send = parts.get("send") ?? String(head.sends[0]);
+      ({ wanted: chosen, work, send } = told);
+      own = told.own ?? own;
     });
-    go((Number(parts.get("time")) || 0) / head.tick + 0.1); // it was rounded
+    go(told.time / head.tick + 0.1); // it was rounded
+    ask(linksHere().find((each) => each.getAttribute("href") === hash));
     return true;
+  }
+
+  // ---- questions: the page's links into the explorer, each with its text, beside the chart
+
+  const linksHere = () => [...document.querySelectorAll('a[href^="#explore="]')].filter((each) => !root.contains(each));
+
+  function ask(from) {
+    const section = from?.closest("section"), box = find("question");
+    box.hidden = !section;
+    if (!section) return;
+    const links = linksHere(), next = links[links.indexOf(from) + 1];
+    box.replaceChildren();
+    element(box, "p", { class: "title" }, section.querySelector("h2, h3, h4").firstChild.textContent);
+    section.querySelectorAll(":scope > p").forEach((each) => each.contains(from) || box.append(each.cloneNode(true)));
+    const answer = section.querySelector(".admonition"), folded = element(box, "details");
+    element(folded, "summary", {}, "answer");
+    answer?.querySelectorAll("p:not(.admonition-title)").forEach((each) => folded.append(each.cloneNode(true)));
+    if (next) element(box, "button", { type: "button", class: "following" }, "next question").addEventListener("click", () => next.click());
   }
 
   async function copy() {
@@ -411,7 +514,7 @@ async function start(root) {
     find("larger").addEventListener("click", () => zoomTo(zoom + 1));
     find("link").addEventListener("click", copy);
     root.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "SELECT") return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input[type=number]")) return;
       const by = { "+": 1, "=": 1, "-": -1 }[event.key];
       if (by) zoomTo(zoom + by);
     });

@@ -48,6 +48,44 @@ function shade(hex, strength, paper) {
   return { background: `rgb(${rgb})`, color: luminance(rgb) > 0.179 ? "#000" : "#fff" };
 }
 
+// ---------------------------------------------------------------------------------------------- Python in the page
+
+// `ask(name, given)` promises what that function of the package returns for these arguments (pages/live.py): { value }, or
+// { refused } with words for the reader. Null where the page has no Python: a notebook, a file, a book built offline.
+const python = (() => {
+  const worker = document.querySelector('meta[name="erc-python"]')?.content;
+  if (!worker || !location.protocol.startsWith("http")) return null;
+  return (window.ercPython ??= started(new URL(worker, document.baseURI)));
+})();
+
+function started(address) { // one for all widgets of a page; it starts at the first call
+  const waiting = new Map();
+  let works = null;
+
+  function post(question) {
+    if (!works) {
+      works = new Worker(address, { type: "module" });
+      works.onmessage = ({ data: { id, told, broken } }) => {
+        const { resolve, reject } = waiting.get(id);
+        waiting.delete(id);
+        if (broken === undefined) resolve(told);
+        else reject(new Error(broken));
+      };
+      works.onerror = (event) => waiting.forEach(({ reject }) => reject(new Error(event.message || "its files did not load")));
+    }
+    return new Promise((resolve, reject) => {
+      const id = waiting.size ? Math.max(...waiting.keys()) + 1 : 0;
+      waiting.set(id, { resolve, reject });
+      works.postMessage({ id, question });
+    });
+  }
+
+  return {
+    start: () => post(undefined),
+    ask: async (call, given) => JSON.parse(await post(JSON.stringify({ call, given }))),
+  };
+}
+
 // ---------------------------------------------------------------------------------------------- step by step
 
 // CONTROLS and keys move through the steps 0 ... last(): at() is the present one, show(step) draws another;
@@ -99,7 +137,8 @@ function steps(root, { last, at, show, seconds = 1.2 }) {
   slider.addEventListener("input", () => go(Number(slider.value)));
   const keys = { Home: moves.first, ArrowLeft: moves.previous, ArrowRight: moves.next, End: moves.last };
   root.addEventListener("keydown", (event) => { // not for the page, which turns over with the same keys
-    const takes = { BUTTON: [" "], SUMMARY: [" "], SELECT: [" ", ...Object.keys(keys)] }[event.target.tagName] ?? [];
+    const all = [" ", ...Object.keys(keys)], takes = event.target.type === "number" ? all :
+      { BUTTON: [" "], SUMMARY: [" "], SELECT: all }[event.target.tagName] ?? [];
     if (takes.includes(event.key)) return event.stopPropagation(); // the control itself needs the key
     const space = event.key === " ";
     if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !(space || keys[event.key])) return undefined;

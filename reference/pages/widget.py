@@ -12,18 +12,19 @@ from pathlib import Path
 from typing import Any
 
 
-def widget(source: str, name: str, label: str, data: Any, instead: str) -> str:
+def widget(source: str, name: str, label: str, data: Any, instead: str, python: bool = False) -> str:
     """The HTML of one widget: `data` as JSON, and the style and script that lie beside the module `source`.
 
     source      __file__ of the module: its .css and .js are put into the page, after those that all share
     name        the widget's class, erc-<name>; its script defines `start(root)`, which gets that element
     label       what it is, for those who do not see it
     instead     HTML for readers without JavaScript
+    python      whether its script asks functions of this package (live.py), where the page has a Python
     """
     embedded = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     return (
         f'<div class="erc-widget erc-{name}" role="group" aria-label="{label}" '
-        'data-lm-suppress-shortcuts="true">\n'  # JupyterLab then leaves the keys to it
+        f'data-lm-suppress-shortcuts="true"{" data-python" * python}>\n'  # JupyterLab then leaves the keys to it
         f"{instead}\n"
         f'<script type="application/json">{embedded}</script>\n</div>\n'
         f"<style>\n{_both(source, '.css')}</style>\n"

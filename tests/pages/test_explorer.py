@@ -10,16 +10,19 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from reference.pages.explorer import (
+from reference.pages.explorer import Explorer
+from reference.pages.live import answer
+from reference.pages.plans import (
     LETTERS,
+    LIMITS,
     MESSAGE_SECONDS,
     PASS_SECONDS,
     TICK,
-    Explorer,
     ExplorerSetting,
     needed,
     page_data,
     ticks,
+    worked_out,
 )
 from reference.pipeline.analysis.versions import kept_versions
 from reference.pipeline.schedule import KINDS, Action, needs
@@ -186,3 +189,67 @@ def test_the_links_of_the_page_lead_to_settings_that_there_are():
 def test_an_action_with_all_its_times_takes_few_bytes(explorer, html):
     actions = sum(len(order) for told in explorer.plans.values() for order in told.get("order", ()))
     assert len(embedded(html)["packed"]) < 5 * actions  # eight simulations
+
+
+# What the page asks Python for --------------------------------------------------------------------------------------
+
+
+def question(**given) -> dict:
+    """What a worker of the page answers to the explorer (live.py), for 1F1B of the usual size unless told otherwise."""
+    usual = {"name": "1F1B", "p": 4, "m": 8, "v": 1, "seconds": [1, 1, 1, 0], "send": 0}
+    return json.loads(answer(json.dumps({"call": "reference.pages.plans.worked_out", "given": usual | given})))
+
+
+@pytest.mark.parametrize("name, v", [("1F1B", 1), ("interleaved 1F1B", 3), ("ZB-V", 2), ("DualPipe", 2)])
+def test_what_is_worked_out_is_what_is_stored(name, v):
+    stored = page_data(ExplorerSetting(name, 4, 8, v))
+    for (work, send), times in zip(COSTS, stored["times"], strict=True):
+        told = worked_out(name, 4, 8, v, work[1:], send)
+        assert {key: told[key] for key in ("share", "stages", "peaks", "versions", "peak")} == {
+            key: stored[key] for key in ("share", "stages", "peaks", "versions", "peak")
+        }
+        assert told["makespan"] == pytest.approx(times["makespan"])
+        assert [told[key] for key in ("bubble", "spans", "idle", "formula")] == [
+            times[key] for key in ("bubble", "spans", "idle", "formula")
+        ]
+        for row, packed in zip(told["ranks"], unfolded(stored, times), strict=True):
+            assert [Action(kind, stage, micro) for kind, stage, _, micro, *_ in row] == [each for each, *_ in packed]
+            assert [each[4] * TICK for each in row] == pytest.approx([start for _, start, _ in packed])
+            assert [each[5] * TICK for each in row] == pytest.approx([end for *_, end in packed])
+    sides = {
+        k: each[6] for row, pairs in zip(told["ranks"], stored["overlapped"]) for k, each in enumerate(row) if pairs
+    }
+    assert (1 in sides.values() and 2 in sides.values()) == (name == "DualPipe")
+
+
+def test_numbers_that_no_list_has():
+    told = question(p=5, m=7, seconds=[0.3, 0.4, 0.1, 0.2], send=0.07)["value"]
+    schedule = make("1F1B", 5, 7)
+    times = simulate(schedule, Costs([0.3] * 4 + [0.36], [0.4] * 4 + [0.48], [0.1] * 4 + [0.12], send=0.07))
+    assert told["makespan"] * TICK == pytest.approx(times.makespan)
+    assert told["bubble"] == pytest.approx(times.bubble, abs=1e-6)
+    assert told["peaks"] == [5, 4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"p": LIMITS["p"] + 1}, "p is a whole number from 1 to 64, got 65"),
+        ({"m": 0}, "m is a whole number from 1 to 512, got 0"),
+        ({"p": 2.5}, "p is a whole number from 1 to 64, got 2.5"),
+        ({"v": 9}, "v is a whole number from 1 to 8, got 9"),
+        ({"p": 64, "m": 33}, "p m v = 2,112 forward passes are more than the 2,048 that are drawn here"),
+        ({"seconds": [0, 0, 0, 1]}, "one of F, I, W is more: got 0, 0, 0, 1, a message 0"),
+        ({"seconds": [1, -1, 1, 0]}, "seconds are numbers from 0 on"),
+        ({"send": float("nan")}, "a message nan"),
+        ({"name": "DualPipe", "m": 3, "v": 2}, "DualPipe for p = 4, m = 3: both must be even"),
+    ],
+)
+def test_numbers_that_make_no_schedule_are_refused_in_words(given, said):
+    assert said in question(**given)["refused"]
+
+
+def test_a_fault_of_ours_is_not_told_as_the_readers():
+    assert "there is no schedule 'ZB-X'" in question(name="ZB-X").get("refused", "")
+    with pytest.raises(TypeError):
+        question(seconds=3)

@@ -3,7 +3,7 @@
 Idea      The stage before waits for I, the gradient for the input; for W, the gradient for the weights, nobody waits
           but the optimizer. So I is done at once and W where the rank would have nothing to do (weight_gradients.py). A
           schedule is then an order of F and I, and a limit of memory.
-          H1: that of 1F1B. H2: with twice the warm-up, so that no rank ever waits for a backward pass.
+          H1: that of 1F1B. H2: with twice the warm-up: a rank that has begun waits no more (F = I = W, m >= 2p - 1).
           V: rank r has stages r and 2p - 1 - r, so that micro-batches come back to where they entered; ranks that keep
           much of the one stage keep little of the other, and memory is even.
           V-Half, V-Min: the passes of one micro-batch at fixed distances in time, repeated for every micro-batch. The
@@ -88,7 +88,7 @@ def zb_h2_span(p: int, m: int, v: int, x: RankCosts) -> float:
 ZB_H2 = ScheduleRecord(
     name="ZB-H2",
     make=zb_h2,
-    idea="twice the warm-up, so that no rank ever waits: 2p - 1 activations kept",
+    idea="twice the warm-up: no rank waits once it has begun (F = I = W, m >= 2p - 1); 2p - 1 activations kept",
     source="Qi et al. (2023)",
     elsewhere={},
     placement=LINE,
@@ -141,7 +141,7 @@ def even_in_v(peak: Callable[[int], float], least: int, text: str) -> Form:
 ZB_V = ScheduleRecord(
     name="ZB-V",
     make=zb_v,
-    idea="stages in a V: no rank ever waits, with the memory of 1F1B",
+    idea="stages in a V: no rank waits once it has begun (F = I = W, m >= 2p - 1), with the memory of 1F1B",
     source="Qi et al. (2023)",
     elsewhere={"PyTorch": "ScheduleZBVZeroBubble", "zero-bubble": "--zero-bubble-v-schedule"},
     placement=V_SHAPE,

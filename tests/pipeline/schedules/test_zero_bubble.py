@@ -142,3 +142,12 @@ def test_orders_that_wait_for_each_other():
 def test_no_sizes(schedule):
     with pytest.raises(ValueError, match="at least 1, got 0"):
         schedule(4, 0)
+
+
+@pytest.mark.parametrize("p", [2, 3, 4, 8])
+def test_h2_and_v_let_no_rank_wait_that_has_begun_from_2p_minus_1_micro_batches_on(p):
+    """What their one-line ideas say; with fewer micro-batches, or a W that is shorter, ranks do wait."""
+    for kind in (zb_h2, zb_v):
+        assert simulate(kind(p, 2 * p - 1)).bubble_of_spans == simulate(kind(p, 4 * p + 1)).bubble_of_spans == 0
+        assert simulate(kind(p, 2 * p - 2)).bubble_of_spans > 0
+        assert simulate(kind(p, 4 * p), Costs(2, 2, 1)).bubble_of_spans > 0
