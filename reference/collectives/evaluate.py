@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import mpi
 from ..networks.network import Network, check_network
-from ..networks.ways import Router, router
+from ..networks.ways import router
 from . import replay
 from .rounds import Round, block_bounds
+from .sheets import Peers, Sheet, sheets
 
 
 class Evaluation(NamedTuple):
@@ -71,70 +71,60 @@ def evaluate(
     """
     check_network(network)
     number = P if blocks is None else blocks
-    bounds = block_bounds(count, number) * itemsize
+    bounds = block_bounds(count, number) * float(itemsize)  # no integers to be turned into floats in every round
     bounds = np.concatenate([bounds, bounds[1:] + bounds[-1]])  # a range may run past the last block
-    bytes_sent, messages = np.zeros(P, np.int64), np.zeros(P, np.int64)
+    bytes_sent, messages = np.zeros(P), np.zeros(P, np.int64)
 
-    def sheets() -> Iterator[replay.Sheet]:
+    def counted() -> Iterator[Sheet]:
         bytes_sent[:], messages[:] = 0, 0
-        ways = router(network, P)
-        for round in rounds(np.arange(P), P, **options):
-            sheet = _sheet(round, bounds, ways)
-            bytes_sent[sheet.senders] += sheet.size
-            messages[sheet.senders] += 1
+        for sheet in sheets(rounds(np.arange(P), P, **options), bounds, P, router(network, P)):
+            bytes_sent[sheet.peers.index] += sheet.size
+            messages[sheet.peers.index] += 1
             yield sheet
 
     try:
-        clocks = _in_rounds(sheets(), P, network.gamma)
+        clocks = _in_rounds(counted(), P, network.gamma)
     except _Meeting:
-        clocks = replay.in_order(sheets(), P, network.gamma)
-    return Evaluation(clocks, bytes_sent, messages)
+        clocks = replay.in_order(counted(), P, network.gamma)
+    return Evaluation(clocks, bytes_sent.astype(np.int64), messages)
 
 
-def _sheet(round: Round, bounds: np.ndarray, ways: Router) -> replay.Sheet:
-    """A round of all ranks, message by message. Raises ValueError unless what is sent and what is expected agree."""
-    to, (lo, hi), source, (first, last), combine, wait = round
-    to, source, size, expected = np.broadcast_arrays(to, source, bounds[hi] - bounds[lo], bounds[last] - bounds[first])
-    senders = np.flatnonzero(to != mpi.PROC_NULL)
-    receivers = to[senders]
-    size = size[senders]
-    awaited = np.flatnonzero(source != mpi.PROC_NULL)
-    if len(awaited) != len(receivers) or not np.array_equal(source[receivers], senders):
-        raise ValueError("in some round a rank does not receive what another one sends to it")
-    if not np.array_equal(expected[receivers], size):
-        raise ValueError("in some round a rank expects another number of bytes than are sent to it")
-    alpha, beta, gap, links = ways.ways(senders, receivers)
-    moving = size * beta
-    return replay.Sheet(senders, receivers, size, gap + moving, alpha + moving, links, combine, wait)
-
-
-def _in_rounds(sheets: Iterator[replay.Sheet], P: int, gamma: float) -> np.ndarray:
+def _in_rounds(sheets: Iterator[Sheet], P: int, gamma: float) -> np.ndarray:
     """When each rank is through. Raises _Meeting if the rounds do not tell who comes first."""
     zero, users = np.zeros(P), _Users()
     group = start = _Group(zero, zero, zero, zero, zero)
-    for senders, receivers, size, holds, lasts, links, combine, wait in sheets:
-        users.check(senders, receivers, links)
-        if group.holds >= 0 or not wait:
-            group = _alike(group, senders, holds)
-        begin = np.maximum(group.posted[senders], group.posted[receivers])
-        begin = np.maximum(begin, np.maximum(group.out_free[senders], group.in_free[receivers]))
-        arrival, free = begin + lasts, begin + holds
-        out_free, in_free, sent, combined = (field.copy() for field in group[1:5])
-        out_free[senders], in_free[receivers] = free, free
-        sent[senders] = arrival
-        received = np.maximum(combined[receivers], np.maximum(arrival, sent[receivers]) if wait else arrival)
-        combined[receivers] = received + size * gamma if combine else received
-        group = _Group(group.posted, out_free, in_free, sent, combined, group.holds)
-        if wait:
-            done = np.maximum(np.maximum(sent, combined), group.posted)
-            group = start._replace(posted=done)
+    for sheet in sheets:
+        peers, first = sheet.peers, group.holds < 0
+        users.check(peers)
+        if not (first and sheet.wait):
+            group = _alike(group, sheet)
+        posted, out_free, in_free = group.posted, group.out_free, group.in_free
+        begin = np.maximum(peers.of_senders(posted), peers.of_receivers(posted))
+        if not first:
+            begin = np.maximum(begin, np.maximum(peers.of_senders(out_free), peers.of_receivers(in_free)))
+        arrival = sheet.lasts
+        arrival += begin
+        sent, combined = peers.at_senders(arrival, group.sent), peers.at_receivers(arrival, group.combined)
+        if not first:
+            combined = np.maximum(combined, group.combined)
+        if sheet.wait:
+            combined = np.maximum(combined, sent)
+        if sheet.combine:
+            combined += sheet.received * gamma
+        if sheet.wait:
+            group = start._replace(posted=np.maximum(combined, posted) if peers.ahead is None else combined)
+        else:
+            free = begin + sheet.holds
+            out_free, in_free = peers.at_senders(free, out_free), peers.at_receivers(free, in_free)
+            group = _Group(posted, out_free, in_free, sent, combined, group.holds)
     return group.posted
 
 
-def _alike(group: _Group, senders: np.ndarray, holds: np.ndarray) -> _Group:
+def _alike(group: _Group, sheet: Sheet) -> _Group:
     """A group of several rounds, in which all messages hold ports for one time and all ranks keep in step."""
+    holds = sheet.holds
     P, each = len(group.posted), holds[0] if group.holds < 0 else group.holds
-    if len(senders) < P or (holds != each).any() or (group.posted != group.posted[0]).any():
+    if len(holds) < P or (holds != each).any() or (group.posted != group.posted[0]).any():
         raise _Meeting
     return group._replace(holds=each)
 
@@ -143,13 +133,16 @@ class _Users:
     """Who uses each link: one that has several senders as well as several receivers is where messages may meet."""
 
     def __init__(self) -> None:
+        self.noted: Peers | None = None  # those of the last round
         self.ends = np.empty((2, 0), int)  # [sender or receiver, link]: the first one, -1: none yet
         self.several = np.empty((2, 0), bool)
 
-    def check(self, senders: np.ndarray, receivers: np.ndarray, links: np.ndarray | None) -> None:
+    def check(self, peers: Peers) -> None:
         """Note the ways of some messages. Raises _Meeting if messages may meet."""
-        if links is None:
+        senders, receivers, links = peers.senders, peers.receivers, peers.ways.links
+        if links is None or peers is self.noted:
             return
+        self.noted = peers
         message, column = np.nonzero(links >= 0)
         used = links[message, column]
         if (more := used.max(initial=-1) + 1 - self.ends.shape[1]) > 0:

@@ -11,27 +11,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from heapq import heappop, heappush
-from typing import NamedTuple
 
 import numpy as np
 
 from ..networks.booking import Bookings
-
-
-class Sheet(NamedTuple):
-    """A round of all ranks, message by message: arrays of shape [messages].
-
-    holds, lasts: seconds for which ports and links are taken, and until a message is there; links: as in networks.ways.
-    """
-
-    senders: np.ndarray
-    receivers: np.ndarray
-    size: np.ndarray
-    holds: np.ndarray
-    lasts: np.ndarray
-    links: np.ndarray | None
-    combine: bool
-    wait: bool
+from .sheets import Sheet
 
 
 class _Message:
@@ -50,7 +34,8 @@ class _Round:
     """A round: the messages that each rank sends and receives, and how many ranks have not posted it yet."""
 
     def __init__(self, sheet: Sheet, P: int, gamma: float):
-        senders, receivers, size, holds, lasts, links, combine, self.wait = sheet
+        peers, self.wait = sheet.peers, sheet.wait
+        senders, receivers, links = peers.senders, peers.receivers, peers.ways.links
         ports = zip(senders.tolist(), (receivers + P).tolist(), strict=True)
         ways = (
             ports
@@ -60,8 +45,8 @@ class _Round:
                 for both, row in zip(ports, links.tolist(), strict=True)
             )
         )
-        adding = size * gamma if combine else np.zeros(len(size))
-        fields = (each.tolist() for each in (senders, receivers, holds, lasts, adding))
+        adding = sheet.size * gamma if sheet.combine else np.zeros(len(senders))
+        fields = (each.tolist() for each in (senders, receivers, sheet.holds, sheet.lasts, adding))
         messages = [*map(_Message, *fields, ways)]
         self.outgoing = {message.sender: message for message in messages}
         self.incoming = {message.receiver: message for message in messages}

@@ -31,25 +31,27 @@ from .. import mpi
 from ..networks.network import Link
 from .cost import Cost, Volume, largest_block, messages
 from .record import AllreduceRecord, a_block_each, always, exactly
-from .rounds import Blocks, Round, RoundsRequest, block_bounds, execute, steps
+from .rounds import Blocks, Round, RoundsRequest, before, block_bounds, execute, one, steps
 
 
 def ring_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:
     """P - 1 rounds; in the end block r, combined over all ranks, is at rank r."""
     right, left = (rank + 1) % ranks, (rank - 1) % ranks
-    for step in range(ranks - 1):
-        out = (rank - 1 - step) % ranks
-        come = (rank - 2 - step) % ranks
-        yield Round(right, (out, out + 1), left, (come, come + 1), combine=True)
+    out = one((rank - 1) % ranks)
+    for _ in range(ranks - 1):
+        come = one(before(out[0], ranks))
+        yield Round(right, out, left, come, combine=True)
+        out = come  # what has come goes on
 
 
 def ring_allgather_rounds(rank, ranks: int) -> Iterator[Round]:
     """P - 1 rounds; in the end block r, which only rank r had, is everywhere."""
     right, left = (rank + 1) % ranks, (rank - 1) % ranks
-    for step in range(ranks - 1):
-        out = (rank - step) % ranks
-        come = (rank - 1 - step) % ranks
-        yield Round(right, (out, out + 1), left, (come, come + 1))
+    out = one(rank)
+    for _ in range(ranks - 1):
+        come = one(before(out[0], ranks))
+        yield Round(right, out, left, come)
+        out = come
 
 
 def ring_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:

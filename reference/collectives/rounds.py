@@ -47,6 +47,16 @@ class Round(NamedTuple):
     wait: bool = True
 
 
+def one(block) -> tuple:
+    """A single block as a range of blocks."""
+    return block, block + 1
+
+
+def before(block, blocks: int):
+    """The block before it, the last one before the first: (block - 1) % blocks, but quicker for an array of them."""
+    return where(block > 0, block, blocks) - 1
+
+
 def where(condition, yes, no):
     """`yes` where the condition holds, else `no`; of one rank, or of an array of ranks."""
     if isinstance(condition, np.ndarray):

@@ -60,6 +60,9 @@ class _Tree:
     def ways(self, senders: np.ndarray, receivers: np.ndarray) -> Ways:
         """Level by level: links are [messages, 2 levels]."""
         top, apart = self.top, np.ones(len(senders), bool)
+        if not self.levels:  # all alike: one number each, seen as an array
+            alpha, beta, _ = np.broadcast_to(_costs(top), (3, len(senders)))
+            return Ways(alpha, beta, np.broadcast_to(min(top.gap, top.alpha), len(senders)), None)
         costs, links = np.zeros((3, len(senders))), []
         for level, (up, down) in zip(self.levels, self.first, strict=True):
             costs = np.maximum(costs, np.where(apart, _costs(level), 0.0))
@@ -70,7 +73,7 @@ class _Tree:
                 for first, group in ((up, here), (down, there))
             ]
         alpha, beta, gap = np.maximum(costs, np.where(apart, _costs(top), 0.0))
-        return Ways(alpha, beta, np.minimum(gap, alpha), np.stack(links, axis=1) if links else None)
+        return Ways(alpha, beta, np.minimum(gap, alpha), np.stack(links, axis=1))
 
 
 def _costs(level: Any) -> np.ndarray:
