@@ -61,7 +61,7 @@ PASS_SECONDS = {
 }
 MESSAGE_SECONDS = (0.0, 0.25)
 LIMITS = {"p": 64, "m": 512, "v": 8}
-MOST_PASSES = 2048  # forward passes that a page draws
+MOST_PASSES = 2048  # forward passes that are worked out and drawn in a page
 
 
 class ExplorerSetting(NamedTuple):
@@ -108,19 +108,24 @@ def worked_out(name: str, p: int, m: int, v: int, seconds: Sequence[float], send
                 start and end in ticks, side: 1 and 2 of two that are carried out side by side, else 0
     Raises ValueError that names the number which is too large, or makes no sense.
     """
-    for letter, value in {"p": p, "m": m, "v": v}.items():
-        if not (isinstance(value, int) and 1 <= value <= LIMITS[letter]):
-            raise ValueError(f"{letter} is a whole number from 1 to {LIMITS[letter]}, got {value}")
-    if p * m * v > MOST_PASSES:
-        raise ValueError(f"p m v = {p * m * v:,} forward passes are more than the {MOST_PASSES:,} that are drawn here")
-    if not all(0 <= value < math.inf for value in (*seconds, send)) or not sum(seconds[:3]) > 0:
-        told = ", ".join(f"{value:g}" for value in seconds)
-        raise ValueError(f"seconds are numbers from 0 on, and one of F, I, W is more: got {told}, a message {send:g}")
+    check_numbers({"p": p, "m": m, "v": v}, seconds, send)
     setting = ExplorerSetting(name, p, m, v)
     schedule = make(*setting)
     work = PassSeconds("", *seconds)
     times = simulate(schedule, work.costs(schedule, send))
     return _untimed(schedule, setting) | _figures(times, setting, work, send) | {"ranks": _placed(schedule, times)}
+
+
+def check_numbers(sizes: dict[str, int], seconds: Sequence[float], send: float, most: int = MOST_PASSES) -> None:
+    """Raise ValueError that names what a reader typed and cannot be: a size, so many passes, or seconds."""
+    for letter, value in sizes.items():
+        if not (isinstance(value, int) and 1 <= value <= LIMITS[letter]):
+            raise ValueError(f"{letter} is a whole number from 1 to {LIMITS[letter]}, got {value}")
+    if (passes := math.prod(sizes.values())) > most:
+        raise ValueError(f"p m v = {passes:,} forward passes are more than the {most:,} that are worked out in a page")
+    if not all(0 <= value < math.inf for value in (*seconds, send)) or not sum(seconds[:3]) > 0:
+        told = ", ".join(f"{value:g}" for value in seconds)
+        raise ValueError(f"seconds are numbers from 0 on, and one of F, I, W is more: got {told}, a message {send:g}")
 
 
 def _untimed(schedule: Schedule, setting: ExplorerSetting) -> dict[str, Any]:

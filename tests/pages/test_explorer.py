@@ -238,7 +238,7 @@ def test_numbers_that_no_list_has():
         ({"m": 0}, "m is a whole number from 1 to 512, got 0"),
         ({"p": 2.5}, "p is a whole number from 1 to 64, got 2.5"),
         ({"v": 9}, "v is a whole number from 1 to 8, got 9"),
-        ({"p": 64, "m": 33}, "p m v = 2,112 forward passes are more than the 2,048 that are drawn here"),
+        ({"p": 64, "m": 33}, "p m v = 2,112 forward passes are more than the 2,048 that are worked out in a page"),
         ({"seconds": [0, 0, 0, 1]}, "one of F, I, W is more: got 0, 0, 0, 1, a message 0"),
         ({"seconds": [1, -1, 1, 0]}, "seconds are numbers from 0 on"),
         ({"send": float("nan")}, "a message nan"),
