@@ -29,7 +29,7 @@ from itertools import groupby
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
-GAP = 1e-7  # seconds, unless told
+GAP = 4e-8  # seconds, unless told; see Source
 
 
 class Route(NamedTuple):

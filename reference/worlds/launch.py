@@ -24,6 +24,8 @@ from .sentry import MOST_RANKS
 from .virtual.communicator import Communicator, Context
 from .virtual.engine import Engine
 
+SHARING = "fifo", "fair"
+
 
 @dataclass(frozen=True)
 class Slow:
@@ -41,6 +43,7 @@ def launch(
     network: Network | None = None,
     faults: Sequence[Slow] = (),
     buffered: bool = False,
+    sharing: str = "fifo",
     timeout: float = 60.0,
 ) -> Run:
     """Run program(comm, *args) once on each of `ranks` ranks and return what came of it.
@@ -48,6 +51,8 @@ def launch(
     world     "virtual": ranks in this process, on a simulated `network` (uniform() unless told), with a clock each.
               "mpi": real ranks, processes under mpirun; network, faults and buffered do not apply
     faults    Slow(rank, factor), ...
+    sharing   what becomes of messages that meet on a port or link. "fifo": first come, first served, one at a time
+              (networks/booking.py); "fair": they share its bandwidth (virtual/fair.py). Virtual cluster only
     buffered  Send returns at once, as MPI may do for small messages; else it waits for the receive, as MPI may do too
     timeout   seconds of real time after which the launch is ended; math.inf is allowed
 
@@ -69,21 +74,25 @@ def launch(
     check_program(program)
     check_timeout(timeout)
     if world == "mpi":
-        if network is not None or faults or buffered:
-            raise ValueError("network, faults and buffered belong to the virtual cluster; real ranks have their own")
+        if network is not None or faults or buffered or sharing != "fifo":
+            raise ValueError(
+                "network, faults, buffered and sharing belong to the virtual cluster; real ranks have their own"
+            )
         ranks = checked_ranks(ranks, MOST_REAL_RANKS, "they are processes of this machine. Use the virtual cluster")
         return run_on_job(program, ranks, args, timeout)
     if world != "virtual":
         raise ValueError(f"world is 'virtual' or 'mpi', got {world!r}")
     ranks = checked_ranks(ranks, MOST_RANKS, "each is a thread. collectives.evaluate() times far more, without any")
-    return _run_virtual(program, ranks, args, network or uniform(), faults, buffered, timeout)
+    if sharing not in SHARING:
+        raise ValueError(f"sharing is one of {', '.join(SHARING)}, got {sharing!r}")
+    return _run_virtual(program, ranks, args, network or uniform(), faults, buffered, sharing, timeout)
 
 
-def _run_virtual(program, ranks, args, network, faults, buffered, timeout) -> Run:
+def _run_virtual(program, ranks, args, network, faults, buffered, sharing, timeout) -> Run:
     check_routes(network, ranks)
     for fault in faults:
         check_slow(fault, ranks)
-    engine = Engine(ranks, network, {fault.rank: fault.factor for fault in faults}, buffered)
+    engine = Engine(ranks, network, {fault.rank: fault.factor for fault in faults}, buffered, sharing)
     world = Context("world", range(ranks), "world")
     engine.contexts[world.key] = world
     copies = cloudpickle.dumps((program, args))

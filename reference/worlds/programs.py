@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import networks
+from ..networks.network import check_gap
 
 MOST_REAL_RANKS = 256  # processes on one machine
 LAZY = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
@@ -78,3 +79,5 @@ def check_routes(network: Any, ranks: int) -> None:
     costs = [network.gamma, *(cost for route in routes for cost in (route.alpha, route.beta))]
     if not all(0 <= cost < math.inf for cost in costs):
         raise ValueError(f"a network's gamma, alpha and beta are finite and at least 0, got {costs}")
+    for route in routes:
+        check_gap(route.gap)

@@ -46,14 +46,14 @@ _inside = threading.local()  # .rank is set in the threads of ranks: a launch fr
 class Engine:
     """All ranks, the queue of events, and what is waiting to be matched."""
 
-    def __init__(self, ranks: int, network: Network, slow: dict[int, float], buffered: bool):
+    def __init__(self, ranks: int, network: Network, slow: dict[int, float], buffered: bool, sharing: str):
         self.network, self.buffered = network, buffered
         self.ranks = [Rank(index, slow.get(index, 1.0)) for index in range(ranks)]
         self.timeline = Timeline()
         self.error: LaunchError | None = None
         self.over = threading.Event()
         self.contexts: dict[Any, Any] = {}  # communicator id -> what its members share (communicator.Context)
-        self.messages = Matching(self)
+        self.messages = Matching(self, sharing)
         self.windows: list[Any] = []  # every rank's view of each
         self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
         self._queue: list = []  # events: (time, turn, rank, number, action)

@@ -4,12 +4,14 @@ A send and a receive that are posted become events; in the order of time each lo
 wait, the earliest first, as MPI's rules of matching want it. When the two have met, the transfer books the sender's
 outgoing port, the receiver's incoming port and all links of its way, for the gap and its bytes (networks/network.py),
 at the earliest time at which all of them are free for so long (networks/booking.py). Nobody who comes later moves it:
-both ends learn at once when it is complete, alpha + n beta after its start.
+both ends learn at once when it is complete, alpha + n beta after its start. Or transfers share what they meet on, and
+both ends learn when it is so far (fair.py).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -19,17 +21,19 @@ from ...perf.timeline import Event
 from ..errors import CollectiveMismatch, Truncation, TypeMismatch
 from . import report
 from .completion import Request
+from .fair import Fair
 
 
 class Matching:
     """What has been posted and not matched yet, and when each port and link is taken."""
 
-    def __init__(self, engine: Any):
+    def __init__(self, engine: Any, sharing: str):
         self.engine = engine
         self.sends: dict[Any, list[Request]] = defaultdict(list)  # (context, dest) -> in the order of posting
         self.receives: dict[Any, list[Request]] = defaultdict(list)
         self.probes: dict[Any, list[Request]] = defaultdict(list)
         self.bookings = Bookings()
+        self.fair = Fair(engine) if sharing == "fair" else None
         self._route = cache(engine.network.route)  # a launch asks for the same few routes over and over
 
     def send(self, time: float, rank: Any, request: Request, turn: int) -> None:
@@ -101,20 +105,37 @@ class Matching:
             receive.complete(self.engine, max(time, send.arrival))
 
     def _depart(self, time: float, send: Request) -> None:
-        """Book the way of a message; both ends learn when it is there."""
-        send.arrival = self.reserve(time, send.rank, send.peer, send.buffer.raw.size, send.group.name)
-        if send.synchronous:
-            send.complete(self.engine, send.arrival)
-        if send.receive is not None:
-            send.receive.complete(self.engine, send.arrival)
+        """Let a transfer begin; both ends learn when it is there."""
 
-    def reserve(self, time: float, source: int, dest: int, nbytes: int, group: str) -> float:
-        """Book the way of a message from `time` on, behind what has been booked already; return when it is there."""
+        def arrive(end: float) -> None:
+            send.arrival = end
+            if send.synchronous:
+                send.complete(self.engine, end)
+            if send.receive is not None:
+                send.receive.complete(self.engine, end)
+
+        self.carry(time, send.rank, send.peer, send.buffer.raw.size, send.group.name, arrive)
+
+    def carry(self, time: float, source: int, dest: int, nbytes: int, group: str, arrive: Callable) -> None:
+        """Carry a message from `time` on; arrive(end) is called as soon as it is known when it will be there."""
         if source == dest:
-            return time
+            return arrive(time)
         route = self._route(source, dest)
-        start = self.bookings.book(time, (("out", source), ("in", dest), *route.links), route.holds(nbytes))
-        end = start + (route.alpha + nbytes * route.beta)
+        way = ("out", source), ("in", dest), *route.links
+        if self.fair is not None:
+            latency = route.alpha - route.holds(0)
+            return self.fair.carry(
+                time,
+                way,
+                route,
+                nbytes,
+                lambda end: arrive(self._note(source, time, end + latency, dest, nbytes, group)),
+            )
+        start = self.bookings.book(time, way, route.holds(nbytes))
+        return arrive(self._note(source, start, start + (route.alpha + nbytes * route.beta), dest, nbytes, group))
+
+    def _note(self, source: int, start: float, end: float, dest: int, nbytes: int, group: str) -> float:
+        """Put a transfer into the timeline; return when it ends."""
         self.engine.timeline.append(Event(source, "send", start, end, dest, nbytes, group))
         self.engine.timeline.append(Event(dest, "recv", start, end, source, nbytes, group))
         return end

@@ -193,7 +193,8 @@ class OneSided:
 
             source, dest = (here, there) if leg.outward else (there, here)
             engine.count(engine.ranks[source], leg.nbytes)
-            engine.post(engine.messages.reserve(time, source, dest, leg.nbytes, comm.name), here, finish)
+            arrive = lambda end: engine.post(end, here, finish)  # noqa: E731
+            engine.messages.carry(time, source, dest, leg.nbytes, comm.name, arrive)
 
         engine.post(me.clock, here, lambda time: begin(time, *legs))
         return access
