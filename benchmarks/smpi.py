@@ -65,7 +65,7 @@ def main() -> None:
                 rows.append([network, case.name, f"{seconds:.6e}", f"SimGrid {version[0] if version else ''}", date])
     if write:
         with STORED.open("w", newline="") as file:
-            csv.writer(file).writerows([["network", "case", "seconds", "simulator", "date"], *rows])
+            csv.writer(file, lineterminator="\n").writerows([["network", "case", "seconds", "simulator", "date"], *rows])
 
 
 if __name__ == "__main__":

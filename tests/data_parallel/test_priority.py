@@ -53,7 +53,8 @@ def steps(comm, number, pieces, credits):
 def a_step(pieces, credits):
     """Seconds from one backward pass to the next, and those until the forward pass between them begins."""
     two, three = (
-        launch(steps, RANKS, number, pieces, credits, network=networks.uniform(ALPHA, BETA)) for number in (2, 3)
+        launch(steps, RANKS, number, pieces, credits, network=networks.uniform(ALPHA, BETA, gap=inf))
+        for number in (2, 3)
     )
     computed = three.timeline.of(rank=0, kind="compute")
     forward = [event for event in computed if event.end - event.start == pytest.approx(FORWARD[0])]

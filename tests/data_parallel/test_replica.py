@@ -155,7 +155,7 @@ def test_a_step_sends_each_bucket_and_the_count_once(ranks, micro_batches):
 
 ALPHA, BETA, RANKS, COUNT = 1e-6, 1e-9, 4, 40_000
 FORWARD, BACKWARD = [1e-4] * 6, [2e-4] * 6
-NETWORK = networks.uniform(ALPHA, BETA)
+NETWORK = networks.uniform(ALPHA, BETA, gap=inf)  # buckets follow each other, as the recurrence has it
 
 
 def timed_steps(comm, steps, limit, communicate):
@@ -218,7 +218,7 @@ def test_our_own_collectives_advance_in_the_hooks():
 @pytest.mark.parametrize("communicate", [iallreduce, ring])
 def test_a_real_model_on_the_meters_clock(communicate):
     """A GPT whose operations take their time: buckets may be too large and too small; gradients are there once."""
-    device, network = Device(flops=5e9, bandwidth=5e9), networks.uniform(2e-5, 1e-8)
+    device, network = Device(flops=5e9, bandwidth=5e9), networks.uniform(2e-5, 1e-8, gap=inf)
 
     def program(comm, limit):
         model = GPT(TINY._replace(layers=4), seed=0)

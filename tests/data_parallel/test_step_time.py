@@ -1,6 +1,7 @@
 """The bucket recurrence: by hand, against every way to cut the layers, and against the clock of the virtual cluster."""
 
 from itertools import combinations, pairwise
+from math import inf
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def communication(P, counts, network):
     "beta", [1e-10, 1e-9, 1e-8]
 )  # all is hidden but the last; about even; the network is the brake
 def test_equal_to_the_clock_of_the_virtual_cluster(ranks, beta):
-    network = networks.uniform(alpha=1e-5, beta=beta)
+    network = networks.uniform(alpha=1e-5, beta=beta, gap=inf)
     forward, backward, counts = 1e-3, [5e-4, 2e-4, 1e-3, 3e-4], [120_000, 12_000, 1200, 60_000]
     run = launch(training_step, ranks, forward, backward, counts, network=network)
     predicted = step(forward, backward, communication(ranks, counts, network))
@@ -74,9 +75,24 @@ def test_equal_to_the_clock_of_the_virtual_cluster(ranks, beta):
         assert run.seconds > max(forward + sum(backward), sum(communication(ranks, counts, network)))
 
 
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("beta", [1e-9, 1e-8])
+def test_buckets_under_way_at_once_use_each_others_latencies(ranks, beta):
+    """At most the recurrence, at least what holds the ports: gaps and bytes, and one latency at the end."""
+    alpha, gap = 1e-5, 4e-8
+    network = networks.uniform(alpha, beta, gap=gap)
+    forward, backward, counts = 1e-3, [5e-4, 2e-4, 1e-3, 3e-4], [120_000, 12_000, 1200, 60_000]
+    seconds = launch(training_step, ranks, forward, backward, counts, network=network).seconds
+    most = step(forward, backward, communication(ranks, counts, network)).seconds
+    holding = communication(ranks, counts, networks.uniform(gap, beta))
+    least = step(forward, backward, holding).seconds + alpha - gap
+    assert least * (1 - 1e-12) <= seconds <= most * (1 + 1e-12) and most - least < 0.1 * most
+    assert beta < 1e-8 or seconds < most - 1e-6  # where buckets are under way together
+
+
 def test_uneven_blocks_and_additions_stay_within_the_bound():
     """At most the prediction, and at least what one bucket after the other could hide of each other's additions."""
-    network = networks.uniform(alpha=1e-5, beta=1e-9, gamma=2e-10)
+    network = networks.uniform(alpha=1e-5, beta=1e-9, gamma=2e-10, gap=inf)
     forward, backward, counts = 1e-3, [5e-4, 2e-4, 1e-3], [100_001, 10_003, 50_002]
     run = launch(training_step, 5, forward, backward, counts, network=network)
     predicted = step(forward, backward, communication(5, counts, network)).seconds
@@ -109,7 +125,7 @@ def test_the_smallest_of_equal_limits():
 
 def test_too_large_and_too_small_buckets():
     """One bucket hides nothing, one a layer pays for every latency, and the best is between; all as simulated."""
-    network, P = networks.uniform(alpha=5e-5, beta=1e-9), 4
+    network, P = networks.uniform(alpha=5e-5, beta=1e-9, gap=inf), 4
     layers = [Layer(f"layer {i}", 40_000, 1e-4, 2e-4) for i in range(24)]
     allreduce = step_time.allreduce_time(P, network, "ring")
     seconds = {}
