@@ -65,7 +65,8 @@ def main() -> None:
                 rows.append([network, case.name, f"{seconds:.6e}", f"SimGrid {version[0] if version else ''}", date])
     if write:
         with STORED.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([["network", "case", "seconds", "simulator", "date"], *rows])
+            table = csv.writer(file, lineterminator="\n")
+            table.writerows([["network", "case", "seconds", "simulator", "date"], *rows])
 
 
 if __name__ == "__main__":
