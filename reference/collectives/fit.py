@@ -146,6 +146,25 @@ def fit(
     return Fit(P, alpha, beta, gamma, lines, options, tuple(samples), itemsize, gap)
 
 
+def fit_line(algorithm: str, samples: Sequence[tuple[int, int, float]], **options) -> Link:
+    """alpha and beta of one algorithm from (ranks, bytes, seconds), of several numbers of ranks; latency holds ports.
+
+    On one number of ranks every algorithm fits alike, as each form is a constant and a slope there. On several, the
+    forms differ in how the constant grows: predict what was left out to see which holds (`line_errors`).
+    """
+    cost = partial(ALLREDUCE[algorithm].cost, itemsize=1, **options)
+    units = Link(1.0, 0.0, gap=inf), Link(0.0, 1.0)
+    parts = [[cost(P, nbytes, link=unit).seconds for unit in units] for P, nbytes, _ in samples]
+    alpha, beta = relative_least_squares(parts, [seconds for *_, seconds in samples])
+    return Link(alpha, beta, gap=inf)
+
+
+def line_errors(algorithm: str, line: Link, samples: Sequence[tuple[int, int, float]], **options) -> np.ndarray:
+    """Predicted over measured, less 1, of each (ranks, bytes, seconds)."""
+    cost = partial(ALLREDUCE[algorithm].cost, itemsize=1, link=line, **options)
+    return np.array([cost(P, nbytes).seconds / seconds - 1 for P, nbytes, seconds in samples])
+
+
 def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES) -> Fit:
     """Measure all-reduces of float32 on this machine, about half a second an algorithm; the same Fit on every rank.
 

@@ -147,6 +147,55 @@ def test_two_numbers_describe_nccl_on_a_node_to_some_tens_of_percent(system, alp
     assert np.abs(residuals).mean() * 100 == pytest.approx(error, abs=0.3)
 
 
+def by_nodes():
+    """Published sweeps of 4, 8 and 16 H100 nodes: (ranks, bytes, seconds)."""
+    rows = csv.DictReader((DATA / "nccl_allreduce_busbw_by_nodes.csv").open())
+    read = [(int(row["n_ranks"]), int(row["payload_bytes"]), float(row["busbw_GBps"]) * 1e9) for row in rows]
+    return [(P, nbytes, cost.bus_bandwidth("allreduce", P, nbytes, 1.0) / bus) for P, nbytes, bus in read]
+
+
+FORMS = {
+    "ring": {},
+    "recursive doubling": {},
+    "halving-doubling": {},
+    "double tree": {"segments": 8},
+    "hierarchical": {"ranks_per_node": 8},
+}
+
+
+def off(name, known, asked):
+    """The mean error at the numbers of ranks that are asked for, from a fit at those that are known."""
+    fitted, left = ([sample for sample in by_nodes() if sample[0] in ranks] for ranks in (known, asked))
+    line = fit.fit_line(name, fitted, **FORMS[name])
+    return np.abs(fit.line_errors(name, line, left, **FORMS[name])).mean()
+
+
+def test_on_one_number_of_ranks_no_form_fits_better_than_another():
+    errors = [off(name, (64,), (64,)) for name in FORMS]
+    assert errors == pytest.approx([0.108] * len(FORMS), abs=1e-3)
+
+
+def test_over_numbers_of_ranks_the_forms_differ_and_the_hierarchical_one_holds():
+    """Published are 32, 64 and 128 ranks in nodes of 8. Latency grows with the nodes: more than log P, less than P."""
+    errors = {name: off(name, (32, 64), (128,)) for name in FORMS}
+    assert (
+        errors["hierarchical"]
+        < 0.08
+        < errors["ring"]
+        < 0.13
+        < 0.17
+        < min(errors[name] for name in ("recursive doubling", "halving-doubling", "double tree"))
+    )
+    assert off("hierarchical", (32,), (128,)) < 0.08 and off("ring", (32,), (128,)) > 0.25
+
+
+def test_a_line_over_ranks_is_found_again():
+    link = Link(A, B, gap=inf)
+    samples = [(P, n, ALLREDUCE["direct"].cost(P, n, 1, link).seconds) for P in (4, 16) for n in (160, 160_000)]
+    assert fit.fit_line("direct", samples)[:2] == pytest.approx((A, B))
+    assert fit.line_errors("direct", link, [(4, 16, 2 * ALLREDUCE["direct"].cost(4, 16, 1, link).seconds)]) == -0.5
+
+
 def test_latency_grows_with_the_number_of_nodes_and_bandwidth_hardly_shrinks():
     """H100 nodes, digitised to 4 GB/s: a fit for 32, 64 and 128 ranks; the term that the ring's folklore leaves out."""
     fits = {}
