@@ -40,6 +40,7 @@ TWISTS = {
     "collective": ["drop", "stop", "raise", "twice"],
     "rooted": ["root"],
     "sized": ["longer", "type"],
+    "uneven": ["longer"],
     "reduced": ["operation"],
     "posted": ["forget"],
     "posted buffer": ["change", "forget"],
@@ -124,6 +125,8 @@ class Player:
         way = self.step % 3
         if way == 0:
             mpi.waitall(requests)
+        while way == 2 and mpi.waitany(requests) != mpi.UNDEFINED:
+            pass
         for request in requests:
             while way == 1 and not request.Test():
                 pass
@@ -267,6 +270,39 @@ def collective(player: Player, comm, numbers) -> None:
         player.seen.append(result.tolist())
 
 
+def vectors(player: Player, comm, numbers) -> None:
+    """A collective whose blocks have lengths of their own, 0 too: L[i][j] from rank i to rank j."""
+    which, root, later, kind, seed = numbers[0], numbers[1] % comm.size, numbers[2], numbers[3], numbers[4]
+    p, me, draw = comm.size, comm.rank, random.Random(seed)
+    L = [[draw.randrange(4) for _ in range(p)] for _ in range(p)]
+    name = ("Alltoallv", "Allgatherv", "Gatherv", "Scatterv", "Reduce_scatter")[which % 5]
+    if p > 1:
+        player.role("collective")
+        player.role("uneven")
+        if name in ("Gatherv", "Scatterv"):
+            player.role("rooted")
+    root = (root + 1) % p if player.how == "root" else root
+    x = player.data([kind], 4 * p * p, me)[: 4 * p * p]
+    y = np.zeros_like(x)
+    first, mine = L[0], L[me]
+    if player.how == "longer":  # one element more to the next rank, or of one's own
+        mine[(me + 1) % p if name == "Alltoallv" else 0] += 1
+        first = [count + (rank == me) for rank, count in enumerate(first)]
+    calls = {
+        "Alltoallv": (([x, mine], [y, [line[me] for line in L]]), {}),
+        "Allgatherv": (([x, first[me]], [y, first]), {}),
+        "Gatherv": (([x, first[me]], [y, L[0]] if me == root else None), {"root": root}),
+        "Scatterv": (([x, L[0]] if me == root else None, [y, first[me]]), {"root": root}),
+        "Reduce_scatter": (([x, sum(first)], [y, first[me]], first), {"op": mpi.SUM}),
+    }
+    arguments, named = calls[name]
+    if later % 2:
+        player.keep(getattr(comm, "I" + name.lower())(*arguments, **named), None, [y])
+    else:
+        getattr(comm, name)(*arguments, **named)
+        player.seen.append(y.tolist())
+
+
 def object_collective(player: Player, comm, numbers) -> None:
     """A lower-case collective."""
     if comm.size > 1:
@@ -383,6 +419,7 @@ STEPS = {  # and how often
     "from anybody": (from_anybody, 2),
     "shift": (shift, 2),
     "collective": (collective, 5),
+    "vectors": (vectors, 3),
     "object collective": (object_collective, 2),
     "divide": (divide, 2),
     "window": (window, 4),

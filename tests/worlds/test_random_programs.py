@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.perf.pace import pace
@@ -70,8 +70,7 @@ def digest(seeds) -> str:
 
 def test_the_order_of_sets_and_dictionaries_decides_nothing():
     """Two processes with other hash seeds come to the same, to the last event."""
-    many = settings().max_examples
-    code = f"from tests.worlds.test_random_programs import digest; print(digest(range({many})))"
+    code = "from tests.worlds.test_random_programs import digest; print(digest(range(30)))"
     found = [
         subprocess.run(
             [sys.executable, "-c", code],
@@ -83,4 +82,4 @@ def test_the_order_of_sets_and_dictionaries_decides_nothing():
         ).stdout
         for number in (1, 2)
     ]
-    assert found[0] == found[1] == f"{digest(range(many))}\n"
+    assert found[0] == found[1] == f"{digest(range(30))}\n"
