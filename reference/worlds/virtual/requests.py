@@ -19,14 +19,25 @@ class VirtualRequest:
     """mpi4py's Request on the virtual cluster.
 
     Until it is complete, the program must leave its buffer alone: MPI reads or writes it at any moment. So a copy is
-        changed = self._watched is not None and not np.array_equal(self._watched.now(), self._before)
-        if changed or completion.changed():
+    kept and compared in the end (`watched`, the buffer), which catches every change in between. Collectives and
+    one-sided calls, which may have several buffers, know by themselves (Completion.changed).
+
+    Once the program knows that it is complete, it is false and equal to REQUEST_NULL.
     """
 
     def __init__(self, comm: Any, completion: Completion, watched: Buffer | None = None):
         self._comm, self._completion = comm, completion
         self._watched, self._before = watched, None if watched is None else watched.now().copy()
         comm._me.requests.add(self)
+
+    def __bool__(self) -> bool:
+        return self._completion is not None
+
+    def __eq__(self, other: object) -> bool:
+        null = isinstance(other, VirtualRequest | mpi.Request) and not other
+        return self is other or (null and not self)
+
+    __hash__ = object.__hash__
 
     def Wait(self, status=None) -> bool:
         """Wait until the request is complete."""

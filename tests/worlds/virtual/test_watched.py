@@ -82,3 +82,19 @@ def none_is_in_place(comm):
 def test_none_means_in_place(world):
     want = [6, 6], [1, 2, 3], 6
     assert launch(none_is_in_place, 3, world=world).results == [want] * 3
+
+
+def ends_as_null(comm):
+    """Whether each kind of request is true, and equal to REQUEST_NULL, before and after its completion."""
+    x, y, peer = np.ones(2), np.zeros(2), comm.size - 1 - comm.rank
+    requests = [comm.Irecv(y, peer), comm.Isend(x, peer), comm.Ibarrier(), comm.irecv(source=peer, tag=1)]
+    requests.append(comm.isend("word", peer, 1))
+    before = [(bool(request), request == mpi.REQUEST_NULL) for request in requests]
+    requests[3].wait()
+    mpi.waitall(requests[:3] + requests[4:])
+    return before, [(bool(request), request == mpi.REQUEST_NULL) for request in requests]
+
+
+def test_a_request_that_is_complete_is_null(world):
+    want = [(True, False)] * 5, [(False, True)] * 5
+    assert launch(ends_as_null, 2, world=world).results == [want] * 2
