@@ -1,9 +1,13 @@
 """Epochs and locks of windows: who has access when, what is refused, and what is told of those who wait for ever."""
 
+import itertools
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reference import mpi
 from reference.worlds import BufferChanged, CollectiveMismatch, Deadlock, RequestsLeft, launch, networks
@@ -132,6 +136,52 @@ def test_locks_of_several_targets_are_held_together():
     totals = np.array(launch(program, 3).results)
     assert totals[:, 0].tolist() == [3] * 3
     assert np.isnan(totals[:, 1]).all(), "whoever still reads the memory after Free must notice"
+
+
+class Wish(NamedTuple):
+    """A rank wants the memory of `target` (None: of all) `after` so many microseconds, and keeps it for `keep`."""
+
+    target: int | None
+    alone: bool
+    after: int
+    keep: int
+
+
+WISHES = st.lists(
+    st.lists(st.builds(Wish, st.sampled_from([0, 1, None]), st.booleans(), st.integers(0, 3), st.integers(0, 3))),
+    min_size=2,
+    max_size=5,
+)
+
+
+def epochs_of(comm, wishes):
+    """(target, alone, asked, granted, returned, rank) of every lock that this rank has had."""
+    window, _ = window_of(comm)
+    had = []
+    for target, alone, after, keep in wishes[comm.rank]:
+        mpi.sleep(comm, after * 1e-6)
+        asked = mpi.wtime(comm)
+        window.Lock_all() if target is None else window.Lock(target, ALONE if alone else SHARED)
+        granted = mpi.wtime(comm)
+        mpi.sleep(comm, keep * 1e-6)
+        window.Unlock_all() if target is None else window.Unlock(target)
+        for one in range(comm.size) if target is None else [target]:
+            had.append((one, alone and target is not None, asked, granted, mpi.wtime(comm), comm.rank))
+    window.Free()
+    return had
+
+
+@given(WISHES)
+def test_exclusive_epochs_meet_no_other_and_nobody_is_overtaken(wishes):
+    run = launch(epochs_of, len(wishes), wishes, network=FREE)
+    had = [epoch for epochs in run.results for epoch in epochs]
+    for one, other in itertools.permutations(had, 2):
+        (target, alone, asked, granted, returned, _), (its_target, its_alone, its_asked, its_granted, *_) = one, other
+        if target == its_target and (alone or its_alone):
+            assert not granted < its_granted < returned, "two at a time"
+            assert not (asked < its_asked and its_granted < granted), "overtaken"
+    again = launch(epochs_of, len(wishes), wishes, network=FREE)
+    assert again.results == run.results
 
 
 # What is refused ---------------------------------------------------------------------------------------------------
