@@ -112,5 +112,5 @@ def _run_virtual(program, ranks, args, network, faults, buffered, sharing, timeo
         bytes_sent=[rank.bytes_sent for rank in done],
         messages=[rank.messages for rank in done],
         calls=[rank.calls for rank in done],
-        timeline=engine.timeline,
+        record=engine.record,
     )

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..perf.timeline import Event, Timeline
+from ..perf.timeline import Event, Record
 from .errors import RankFailed, RankStatus
 from .run import Run
 from .spelling import error_text, location, ranks_text
@@ -108,13 +108,16 @@ def make_run(outcomes: list[Outcome], results: list) -> Run:
     """The Run of a launch in which every rank returned."""
     start = min(outcome.start for outcome in outcomes)
     events = sorted((event for outcome in outcomes for event in outcome.events), key=lambda event: event.end)
+    record = Record()
+    for event in events:
+        record.add(event._replace(start=event.start - start, end=event.end - start))
     return Run(
         results=results,
         seconds=max(outcome.end for outcome in outcomes) - start,
         bytes_sent=[outcome.bytes_sent for outcome in outcomes],
         messages=[outcome.messages for outcome in outcomes],
         calls=[outcome.calls for outcome in outcomes],
-        timeline=Timeline(event._replace(start=event.start - start, end=event.end - start) for event in events),
+        record=record,
         world="mpi",
     )
 

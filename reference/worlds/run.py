@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from ..perf.timeline import Timeline
+from ..perf.timeline import Record, Timeline
 
 
 @dataclass
@@ -19,7 +20,7 @@ class Run:
                 inside; on real ranks only the program's own sends can be seen
     messages    messages that each rank sent, counted alike
     calls       how often each rank called what: Counter({"Sendrecv": 14})
-    timeline    every send, receive, wait and computation with start and end, in seconds
+    record      what `timeline` is made from
     world       "virtual" or "mpi"
     """
 
@@ -28,8 +29,13 @@ class Run:
     bytes_sent: list[int]
     messages: list[int]
     calls: list[Counter]
-    timeline: Timeline = field(repr=False)
+    record: Record = field(repr=False)
     world: str = "virtual"
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """Every send, receive, wait and computation with start and end, in seconds; made when it is asked for."""
+        return self.record.timeline()
 
     @property
     def ranks(self) -> int:

@@ -22,7 +22,7 @@ from math import inf
 from typing import Any
 
 from ...networks.network import Network
-from ...perf.timeline import Event, Timeline
+from ...perf.timeline import Record
 from .. import settings
 from ..errors import Deadlock, LaunchError, RankFailed, RequestsLeft, TimedOut, UnreceivedMessages
 from ..spelling import error_text
@@ -49,7 +49,7 @@ class Engine:
     def __init__(self, ranks: int, network: Network, slow: dict[int, float], buffered: bool, sharing: str):
         self.network, self.buffered = network, buffered
         self.ranks = [Rank(index, slow.get(index, 1.0)) for index in range(ranks)]
-        self.timeline = Timeline()
+        self.record = Record()
         self.error: LaunchError | None = None
         self.over = threading.Event()
         self.contexts: dict[Any, Any] = {}  # communicator id -> what its members share (communicator.Context)
@@ -235,7 +235,7 @@ class Engine:
             me.clock = max(start, *times)
         me.awaited = ()
         if me.clock > start:
-            self.timeline.append(Event(me.index, "wait", start, me.clock, -1, 0, me.group.name, me.call.name))
+            self.record.add((me.index, "wait", start, me.clock, -1, 0, me.group.name, me.call.name))
 
     def stop(self, me: Rank) -> None:
         """Let others run until an event wakes `me`."""
@@ -264,12 +264,11 @@ class Engine:
         In the timeline, one that has a `label` and follows another of that label without a gap makes that one longer.
         """
         end = start + (seconds + reduced * self.network.gamma) * me.slow
-        last = self.timeline[me.computation] if label and me.computation >= 0 else None
-        if last is not None and (last.label, last.end) == (label, start):
-            self.timeline[me.computation] = last._replace(end=end)
-        elif end > start:
-            me.computation = len(self.timeline) if label else -1
-            self.timeline.append(Event(me.index, "compute", start, end, label=label))
+        if label and self.record.lengthened(me.computation, start, end, label):
+            return end
+        if end > start:
+            me.computation = len(self.record.fields) if label else -1
+            self.record.add((me.index, "compute", start, end, -1, 0, "", label))
         return end
 
     def count(self, rank: Any, nbytes: int) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 
 from ... import mpi
 from ...networks.booking import Bookings
-from ...perf.timeline import Event
 from ..errors import CollectiveMismatch, Truncation, TypeMismatch
 from . import report
 from .completion import Request
@@ -136,6 +135,9 @@ class Matching:
 
     def _note(self, source: int, start: float, end: float, dest: int, nbytes: int, group: str) -> float:
         """Put a transfer into the timeline; return when it ends."""
-        self.engine.timeline.append(Event(source, "send", start, end, dest, nbytes, group))
-        self.engine.timeline.append(Event(dest, "recv", start, end, source, nbytes, group))
+        sent, received = (
+            (source, "send", start, end, dest, nbytes, group, ""),
+            (dest, "recv", start, end, source, nbytes, group, ""),
+        )
+        self.engine.record.add(sent + received)
         return end

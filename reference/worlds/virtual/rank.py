@@ -64,5 +64,6 @@ def stay_on_one_core() -> None:
     if hasattr(os, "sched_setaffinity"):  # Linux
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+        os.sched_setscheduler(0, os.SCHED_BATCH | os.SCHED_RESET_ON_FORK, os.sched_param(0))
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
