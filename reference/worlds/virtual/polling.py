@@ -54,7 +54,7 @@ class Polls:
     def ask(self, me: Any, known: float | None) -> None:
         """Let everything happen that is earlier than this rank's clock, which moves on; at `known` it will hear yes."""
         if me.clock != me.asked_at:  # it has done something else in between
-            me.polls, me.asking_since = 0, me.clock
+            me.polls, me.asking_since, me.loop = 0, me.clock, None
         waited, pending = me.clock - me.asking_since, self.engine.next_event()
         soonest = min(pending, inf if known is None else known)
         if soonest == inf and self.engine.horizon > me.clock:
