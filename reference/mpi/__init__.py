@@ -24,17 +24,21 @@ from .datatypes import BFLOAT16 as BFLOAT16
 from .datatypes import Datatype as Datatype
 from .datatypes import Layout as Layout
 from .datatypes import datatype
+from .nulls import guarded
 from .operations import Op as Op
 from .operations import operation
 from .start import MPI
+from .start import NotOffered as NotOffered
 from .start import abandon as abandon
 from .status import Status
 
 IN_PLACE, PROC_NULL, ANY_SOURCE, ANY_TAG = MPI.IN_PLACE, MPI.PROC_NULL, MPI.ANY_SOURCE, MPI.ANY_TAG
 BOTTOM, ORDER_C, ORDER_FORTRAN = MPI.BOTTOM, MPI.ORDER_C, MPI.ORDER_FORTRAN
-UNDEFINED, COMM_NULL, COMM_TYPE_SHARED = MPI.UNDEFINED, MPI.COMM_NULL, MPI.COMM_TYPE_SHARED
-INFO_NULL, REQUEST_NULL = MPI.INFO_NULL, MPI.REQUEST_NULL
-MESSAGE_NULL, MESSAGE_NO_PROC = MPI.MESSAGE_NULL, MPI.MESSAGE_NO_PROC
+UNDEFINED, COMM_TYPE_SHARED, SUCCESS = MPI.UNDEFINED, MPI.COMM_TYPE_SHARED, MPI.SUCCESS
+COMM_NULL, INFO_NULL, REQUEST_NULL = map(guarded, ("COMM_NULL", "INFO_NULL", "REQUEST_NULL"))
+MESSAGE_NULL, MESSAGE_NO_PROC = map(guarded, ("MESSAGE_NULL", "MESSAGE_NO_PROC"))
+GROUP_EMPTY, GROUP_NULL, ERRORS_RETURN = map(guarded, ("GROUP_EMPTY", "GROUP_NULL", "ERRORS_RETURN"))
+IDENT, CONGRUENT, SIMILAR, UNEQUAL = MPI.IDENT, MPI.CONGRUENT, MPI.SIMILAR, MPI.UNEQUAL
 SUM, PROD, MAX, MIN = map(operation, ("SUM", "PROD", "MAX", "MIN"))
 LAND, LOR, LXOR, BAND, BOR, BXOR = map(operation, ("LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR"))
 REPLACE, NO_OP = map(operation, ("REPLACE", "NO_OP"))  # for windows: write, and only read
@@ -44,7 +48,7 @@ ERR_ARG, ERR_BUFFER, ERR_COMM, ERR_DIMS = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_C
 ERR_OP, ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TYPE = MPI.ERR_OP, MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TYPE
 ERR_COUNT, ERR_DISP, ERR_TRUNCATE, ERR_WIN = MPI.ERR_COUNT, MPI.ERR_DISP, MPI.ERR_TRUNCATE, MPI.ERR_WIN
 ERR_RMA_RANGE, ERR_RMA_SHARED, ERR_RMA_SYNC = MPI.ERR_RMA_RANGE, MPI.ERR_RMA_SHARED, MPI.ERR_RMA_SYNC
-ERR_ASSERT, ERR_LOCKTYPE = MPI.ERR_ASSERT, MPI.ERR_LOCKTYPE
+ERR_ASSERT, ERR_LOCKTYPE, ERR_REQUEST = MPI.ERR_ASSERT, MPI.ERR_LOCKTYPE, MPI.ERR_REQUEST
 LOCK_EXCLUSIVE, LOCK_SHARED = MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED
 MODE_NOCHECK, MODE_NOSTORE, MODE_NOPUT = MPI.MODE_NOCHECK, MPI.MODE_NOSTORE, MPI.MODE_NOPUT
 MODE_NOPRECEDE, MODE_NOSUCCEED = MPI.MODE_NOPRECEDE, MPI.MODE_NOSUCCEED
@@ -58,21 +62,30 @@ Cartcomm = MPI.Cartcomm
 Request = MPI.Request
 Prequest = MPI.Prequest
 Message = MPI.Message
+Group = MPI.Group
 Exception = MPI.Exception
 buffer = MPI.buffer
 library_version = MPI.Get_library_version
 
 API = {
     "who": "rank size Get_rank Get_size name Get_name Set_name",
-    "groups": "Split Split_type Dup Free Create_cart Get_coords Get_cart_rank Shift Sub",
-    "point to point": "Send Ssend Recv Sendrecv Isend Issend Irecv Probe Iprobe",
+    "groups": "Split Split_type Dup Clone Create Create_group Get_group group Compare Is_inter Is_intra Free "
+    "Create_cart Get_coords Get_cart_rank Shift Sub",
+    "point to point": "Send Ssend Recv Sendrecv Isend Issend Irecv Probe Iprobe Mprobe Improbe "
+    "Send_init Ssend_init Recv_init",
     "collectives": "Barrier Bcast Reduce Allreduce Allgather Allgatherv Reduce_scatter Reduce_scatter_block "
     "Scatter Scatterv Gather Gatherv Alltoall Alltoallv",
     "nonblocking collectives": "Ibarrier Ibcast Ireduce Iallreduce Iallgather Iallgatherv Ireduce_scatter "
     "Ireduce_scatter_block Iscatter Iscatterv Igather Igatherv Ialltoall Ialltoallv",
-    "objects": "send ssend recv sendrecv isend issend irecv probe iprobe "
+    "objects": "send ssend recv sendrecv isend issend irecv probe iprobe mprobe improbe "
     "barrier bcast reduce allreduce allgather scatter gather alltoall",
-    "requests": "Wait Test wait test",
+    "requests": "Wait Test wait test Get_status Cancel Free Start",  # Start: of persistent ones (Send_init, ...)
+    "messages": "Recv Irecv recv irecv",  # that a matched probe has taken (Mprobe, ...)
+    "errors": "Get_errhandler Set_errhandler Abort",
+    "datatypes": "Get_size Get_extent Get_true_extent Create_contiguous Create_vector Create_hvector Create_indexed "
+    "Create_hindexed Create_indexed_block Create_hindexed_block Create_subarray Create_resized Dup Commit Free",
+    "operations": "Create Free Is_commutative Reduce_local",
+    "statuses": "Get_source Get_tag Get_error Get_count Get_elements Set_elements Is_cancelled Set_cancelled",
     "windows": "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate "
     "Lock Unlock Lock_all Unlock_all Flush Flush_all Flush_local Flush_local_all Fence Sync Shared_query tomemory Free",
 }
@@ -105,14 +118,38 @@ def waitany(requests: Sequence, status: Status | None = None) -> int:
 
     Raises TypeError for messages and our own collectives in one list: wait for them with `waitall`.
     """
-    kinds = {kind.__name__ for kind in map(type, requests)}
-    if len(kinds) > 1:
-        raise TypeError(f"requests of one kind can be waited for here, not {' and '.join(sorted(kinds))}: use waitall")
-    if not kinds:
+    if not requests:
         return UNDEFINED
-    return (
-        poll_any(requests, status) if type(requests[0]) is MPI.Request else type(requests[0]).Waitany(requests, status)
-    )
+    kind = _one_kind(requests)
+    return poll_any(requests, status) if kind is MPI.Request else kind.Waitany(requests, status)
+
+
+def testall(requests: Sequence, statuses: list[Status] | None = None) -> bool:
+    """Whether all requests, of one kind, are complete."""
+    return _one_kind(requests).Testall(requests, statuses) if requests else True
+
+
+def testany(requests: Sequence, status: Status | None = None) -> tuple[int, bool]:
+    """(index of one that is complete, True), or (UNDEFINED, whether none is active); all are of one kind."""
+    return _one_kind(requests).Testany(requests, status) if requests else (UNDEFINED, True)
+
+
+def startall(requests: Sequence) -> None:
+    """Start all of these persistent requests."""
+    if requests:
+        _one_kind(requests).Startall(requests)
+
+
+def _one_kind(requests: Sequence) -> Any:
+    """The class whose calls take all of these requests."""
+    kinds: set[Any] = set(map(type, requests))
+    if all(issubclass(kind, MPI.Request) for kind in kinds):
+        return min(kinds, key=lambda kind: kind is MPI.Request)  # one that notes what is complete, if there is one
+    for kind in kinds:
+        if all(issubclass(other, kind) for other in kinds):
+            return kind
+    names = " and ".join(sorted(kind.__name__ for kind in kinds))
+    raise TypeError(f"requests of one kind can be asked here, not {names}: use waitall")
 
 
 def wait(request) -> None:

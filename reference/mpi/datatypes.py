@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .start import MPI
+from .start import MPI, NotOffered, shielded
+
+MOST_ELEMENTS = 2**26  # of one item, whose places are all listed
 
 
 class Layout:
@@ -34,6 +36,8 @@ class Layout:
     def repeated(self, starts: Iterable[int], lengths: Iterable[int]) -> Layout:
         """Blocks of `lengths` items, each block at one of `starts` (bytes)."""
         starts, lengths = list(starts), list(lengths)
+        if sum(lengths) * len(self.offsets) > MOST_ELEMENTS:
+            raise NotOffered(f"an item of more than {MOST_ELEMENTS:,} elements: give a count of smaller ones")
         items = [start + self.extent * np.arange(length) for start, length in zip(starts, lengths, strict=True)]
         places = np.concatenate([np.empty(0, int), *items]).astype(int)
         offsets = (places[:, None] + self.offsets).ravel()
@@ -50,6 +54,7 @@ class Layout:
 BFLOAT16 = Layout("bfloat16", np.zeros(1, int), 0, 2)  # torch has it, NumPy and most MPIs have not
 
 
+@shielded
 class Datatype(MPI.Datatype):
     """mpi4py's Datatype. `layout` is None for a type that NumPy's elements cannot make up (pairs, structures)."""
 
@@ -78,14 +83,15 @@ class Datatype(MPI.Datatype):
 
     def __reduce__(self) -> Any:
         if not self._derived:
-            return datatype, (self._name,)
+            named = datatype(self._name)
+            return (datatype, (self._name,)) if self is named else (Datatype, (named,))
         layout = self.known()
         return _rebuilt, (layout.code, layout.offsets, layout.lower, layout.extent, self.committed)
 
     def known(self) -> Layout:
-        """The layout; NotImplementedError if there is none."""
+        """The layout; NotOffered if there is none."""
         if self.layout is None:
-            raise NotImplementedError(f"{self._name or 'this datatype'} {NO_ELEMENTS}")
+            raise NotOffered(f"{self._name or 'this datatype'} {NO_ELEMENTS}")
         return self.layout
 
     def _derive(self, layout: Layout, name: str, *args: Any) -> Datatype:
@@ -122,8 +128,10 @@ class Datatype(MPI.Datatype):
     is_predefined = property(lambda self: not self._derived)
     is_named = property(lambda self: not self._derived)
 
+    name = property(lambda self: self.Get_name())
+
     def Get_name(self) -> str:
-        """MPI's name of a predefined type ("MPI_DOUBLE"), how another one was made, or what Set_name gave it."""
+        """MPI's name of a predefined type ("MPI_DOUBLE"), how another one was made, or ""."""
         return self._name if self._derived or not self._name else f"MPI_{self._name}"
 
     # New ones from it ------------------------------------------------------------------------------------------
@@ -194,11 +202,11 @@ class Datatype(MPI.Datatype):
     @classmethod
     def Create_struct(cls, *args: Any) -> Any:
         """Not offered: elements of several types in one message."""
-        raise NotImplementedError("Create_struct is not offered: send each type in a message of its own")
+        raise NotOffered("Create_struct is not offered: send each type in a message of its own")
 
     def Create_darray(self, *args: Any) -> Any:
         """Not offered; Create_subarray says the same of one block."""
-        raise NotImplementedError("Create_darray is not offered: Create_subarray describes one rank's block")
+        raise NotOffered("Create_darray is not offered: Create_subarray describes one rank's block")
 
     def Commit(self) -> Datatype:
         """Allow the type in messages."""
@@ -246,7 +254,7 @@ def _basic(value: MPI.Datatype) -> Layout | None:
 def datatype(spec: Any) -> Datatype:
     """The datatype for a name ("DOUBLE"), a typecode ("d", "f8") or mpi4py's own object.
 
-    KeyError for a code that is none, NotImplementedError for a type that was derived behind the door's back.
+    KeyError for a code that is none, NotOffered for a type that was derived behind the door's back.
     """
     if isinstance(spec, Datatype):
         return spec
@@ -258,7 +266,7 @@ def datatype(spec: Any) -> Datatype:
     if not isinstance(spec, MPI.Datatype):
         raise KeyError(f"cannot map {spec!r} to MPI datatype")
     if spec.handle not in predefined():
-        raise NotImplementedError("derive datatypes from those of reference.mpi: mpi.DOUBLE.Create_vector(...)")
+        raise NotOffered("derive datatypes from those of reference.mpi: mpi.DOUBLE.Create_vector(...)")
     return predefined()[spec.handle]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .start import MPI
+from .start import MPI, NotOffered, shielded
 
 
+@shielded
 class Op(MPI.Op):
     """mpi4py's Op. One made by `Create` keeps its `function(inbuf, inoutbuf, datatype)`, and can be pickled.
 
@@ -60,7 +61,9 @@ class Op(MPI.Op):
         return self.function is not None or super().__bool__()
 
     def __reduce__(self) -> Any:
-        return (operation, (self.name,)) if self.function is None else (Op.Create, (self.function, self.commutes))
+        if self.function is not None:
+            return Op.Create, (self.function, self.commutes)
+        return (operation, (self.name,)) if self is PREDEFINED[self.name] else (Op, (PREDEFINED[self.name],))
 
     def Is_commutative(self) -> bool:
         """Whether the operands may change places: so for every predefined operation but REPLACE and NO_OP."""
@@ -74,7 +77,7 @@ class Op(MPI.Op):
         if MPI.Is_initialized():
             super().Reduce_local(inbuf, inoutbuf)
         elif Op.reduce_local is None:
-            raise NotImplementedError("Reduce_local is for ranks: import reference.worlds, or start MPI: mpi.world()")
+            raise NotOffered("Reduce_local is for ranks: import reference.worlds, or start MPI: mpi.world()")
         else:
             Op.reduce_local(self, inbuf, inoutbuf)
 

@@ -56,7 +56,7 @@ def as_contiguous(spec: Any, writable: bool = False) -> Buffer:
     """as_buffer for calls that take no elements with gaps between them."""
     buffer = as_buffer(spec, writable)
     if buffer.scattered is not None:
-        raise NotImplementedError("this call takes elements one behind the other: copy them (np.ascontiguousarray)")
+        raise mpi.NotOffered("this call takes elements one behind the other: copy them (np.ascontiguousarray)")
     return buffer
 
 
@@ -114,7 +114,7 @@ def _nomemory(obj: Any, count: Any, datatype: Any) -> tuple[np.ndarray, Any, Any
     for number in count if isinstance(count, list) else [count]:
         if number is not None and index(number) > 0:
             if obj is not None:
-                raise NotImplementedError("BOTTOM (absolute addresses) is not offered: give the buffer itself")
+                raise mpi.NotOffered("BOTTOM (absolute addresses) is not offered: give the buffer itself")
             raise ValueError(f"message: buffer is None but count is {number}")
     return NOTHING.raw, count, None, datatype.known()
 

@@ -80,6 +80,10 @@ class RankFailed(LaunchError):
         self.errors = errors or {}
 
 
+class ProgramAborted(LaunchError):
+    """A rank has called Abort."""
+
+
 class TimedOut(LaunchError):
     """The launch took longer of real time than it was given; `details` holds the ranks' Python stacks."""
 

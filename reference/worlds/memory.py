@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from ctypes import c_char_p, c_void_p, py_object, pythonapi, string_at
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import mpi
+
+DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
+pythonapi.PyCapsule_GetPointer.restype, pythonapi.PyCapsule_GetPointer.argtypes = c_void_p, [py_object, c_char_p]
 
 
 class Scattered(NamedTuple):
@@ -99,10 +103,26 @@ def layout_of(obj: Any) -> Any:
     elif has_buffer(obj):
         code = memoryview(obj).format.lstrip("@=<")
     elif hasattr(obj, "__dlpack__"):
-        code = element_type(np.from_dlpack(obj).dtype)[0]
+        code = _code_of_tensor(obj)
     else:
         code = obj.__cuda_array_interface__["typestr"].lstrip("@=<|")
+        if not code[:1].isalpha():
+            raise BufferError(f"typestr {code!r} with non-native byte order")
     return _basic(code)
+
+
+def _code_of_tensor(tensor: Any) -> str:
+    """The type of a DLPack tensor: kind, bits and lanes, behind its address, device and number of dimensions."""
+    try:
+        capsule = tensor.__dlpack__()
+        start = pythonapi.PyCapsule_GetPointer(py_object(capsule), b"dltensor")
+        kind, bits, lanes, _ = string_at(start + 20, 4)
+        return "bfloat16" if kind == 4 else element_type(np.dtype(f"{DLPACK_KINDS[kind]}{bits * lanes // 8}"))[0]
+    except Exception as error:
+        name = type(tensor).__name__
+        raise mpi.NotOffered(
+            f"the type of the elements of this {name} is not known: say it, [x, mpi.DOUBLE]"
+        ) from error
 
 
 @cache

@@ -30,15 +30,26 @@ def test_the_virtual_cluster_starts_neither_mpi_nor_torch():
 @pytest.mark.mpi
 def test_the_table_of_calls_is_what_both_worlds_offer():
     def lacking(comm):
-        names = " ".join(calls for kind, calls in mpi.API.items() if kind not in ("requests", "windows")).split()
+        others = "requests messages windows datatypes operations statuses".split()
+        names = " ".join(calls for kind, calls in mpi.API.items() if kind not in others).split()
         comms = [comm, comm.Create_cart([comm.size])]
         missing = [name for name in names if not any(hasattr(type(c), name) or name in vars(c) for c in comms)]
-        request = comm.Ibarrier()
-        missing += [name for name in mpi.API["requests"].split() if not hasattr(request, name)]
+        buffer = np.zeros(1)
+        request = comm.Isend(buffer, comm.rank)
+        things = {
+            "requests": comm.Recv_init(buffer, comm.rank),
+            "messages": comm.Mprobe(comm.rank),
+            "windows": mpi.win_allocate_shared(comm, 8),
+            "datatypes": mpi.DOUBLE,
+            "operations": mpi.SUM,
+            "statuses": mpi.Status(),
+        }
+        things["messages"].Recv(buffer)
         request.Wait()
-        window = mpi.win_allocate_shared(comm, 8)
-        missing += [name for name in mpi.API["windows"].split() if not hasattr(window, name)]
-        window.Free()
+        for kind, thing in things.items():
+            missing += [name for name in mpi.API[kind].split() if not hasattr(thing, name)]
+        things["requests"].Free()
+        things["windows"].Free()
         return missing
 
     for world in ("virtual", "mpi"):

@@ -71,6 +71,8 @@ def refusals(comm, specification):
         lambda: comm.Irecv(specification(x), left),
         lambda: comm.Sendrecv(specification(x), right, 0, y, left, 0),
         lambda: comm.Sendrecv(y, right, 0, specification(x), left, 0),
+        lambda: comm.Send_init(specification(x), right),
+        lambda: comm.Recv_init(specification(x), left),
         lambda: comm.Bcast(specification(x)),
         lambda: comm.Allgather(specification(x), y),
         lambda: comm.Iallreduce(specification(x), y),

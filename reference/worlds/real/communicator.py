@@ -125,6 +125,11 @@ class Counted(_Communicator):
             super().Free()
         self.logbook.freed += 1
 
+    def Abort(self, errorcode: int = 0) -> None:
+        """End the launch, on all ranks at once, and with it the job."""
+        with self.noted("Abort", f"errorcode={errorcode}"):
+            super().Abort(errorcode)
+
     def Recv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None) -> None:
         """Receive a message into a buffer."""
         sent_bytes(buf, source, writable=True)

@@ -29,7 +29,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from ...perf.pace import pace
-from ..errors import RankDied, TimedOut
+from ..errors import LaunchError, ProgramAborted, RankDied, TimedOut
 from ..outcomes import Order, Outcome, Snapshot, details, failure, make_run, read_dump, roll_call, tell_story
 from ..processes import (
     cause_of_death,
@@ -176,9 +176,13 @@ class Job:
         stack = (self.directory / f"stack-{rank}").read_text(errors="replace")
         return Snapshot(*Board.read(board), read_dump(stack), halted)
 
-    def _obituary(self, ranks, outcomes, seen, dead) -> RankDied:
+    def _obituary(self, ranks, outcomes, seen, dead) -> LaunchError:
         """The error for ranks that died: how, and where the others were."""
         seen = seen | {rank: self._snapshot(rank) for rank in dead}
+        if callers := [rank for rank, sight in seen.items() if sight.waiting and sight.call.startswith("Abort(")]:
+            sight = seen[callers[0]]
+            cause = f"rank {callers[0]} called {sight.call.replace('errorcode=', '')} on {sight.group!r}"
+            return ProgramAborted(cause, roll_call(ranks, outcomes, seen, dead), details(outcomes, seen))
         deaths = ", ".join(f"rank {rank} {cause_of_death(status)}" for rank, status in sorted(dead.items()))
         return RankDied(
             f"{deaths}; the launch was stopped", roll_call(ranks, outcomes, seen, dead), details(outcomes, seen)

@@ -80,9 +80,7 @@ def as_target(spec: Any, data: Buffer) -> Target:
         return numbers
     layout = mpi.datatype(spec[2]).known()
     if not layout.dense:
-        raise NotImplementedError(
-            "target: elements with gaps between them are not offered: begin a call for each block"
-        )
+        raise mpi.NotOffered("target: elements with gaps between them are not offered: begin a call for each block")
     elements = numbers.elements * len(layout.offsets)
     return numbers._replace(elements=elements, dtype=layout.code, itemsize=layout.itemsize)
 

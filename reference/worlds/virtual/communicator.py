@@ -16,14 +16,14 @@ from .collective import Activity, Agent, Shadows
 from .completion import Completion
 from .context import CollectiveCall, Context
 from .engine import Engine, Rank
+from .groups import Groups
 from .objects import OBJECT_COLLECTIVES
 from .plans import PLANS
-from .probes import Probes
 from .requests import VirtualRequest
 from .windows import SharedWindow, VirtualWindow
 
 
-class Communicator(Probes):
+class Communicator(Groups):
     """A communicator of the virtual cluster, as seen by one rank. Methods, names and meanings are mpi4py's.
 
     The collective calls themselves are made from PLANS and COLLECTIVES, at the end of this file.
@@ -123,7 +123,7 @@ class Communicator(Probes):
         """The communicator of the ranks on this rank's node."""
         self._enter("Split_type", spelling.plainly, f"key={key}")
         if split_type != mpi.COMM_TYPE_SHARED:
-            raise NotImplementedError("Split_type is offered for COMM_TYPE_SHARED only")
+            raise mpi.NotOffered("Split_type is offered for COMM_TYPE_SHARED only")
         node = self._engine.network.node(self._me.index)
         return self._split("Split_type", node, key, f"{self.name}.node({node})")
 
@@ -143,6 +143,9 @@ class Communicator(Probes):
         grid = {"dims": list(dims), "periods": [bool(period) for period in periods]}
         label = f"{self.name}.cart"
         return self._split("Create_cart", color, self.rank, label, CartCommunicator, *grid.values(), **grid)
+
+    def _null(self) -> NullCommunicator:
+        return NullCommunicator()
 
     def Free(self) -> None:
         """Give the communicator up; it refuses every call from now on."""

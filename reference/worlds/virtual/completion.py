@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from ... import mpi
+
+CANCELLED = -1  # in the place of a number of bytes: none came, and none will
 
 
 class Completion:
@@ -39,8 +42,10 @@ class Request(Completion):
     `context` and `tag` say which receive a send can meet. A `blocking` receive's buffer is filled at the match: nobody
     can look before it is complete. A send that is not `synchronous` is buffered. Its transfer, once it has started,
     is in at `arrival` seconds; `receive` is what it has been matched with.
-    A receive whose `buffer` is None takes a message of any size, its pickled object, into `parcel`.
+    A receive whose `buffer` is None takes a pickled object, of `most` bytes at most, into `parcel`.
     """
+
+    most: float = inf
 
     __slots__ = (
         "rank", "peer", "tag", "context", "buffer", "status", "call", "group", "where", "blocking", "synchronous",
@@ -66,6 +71,18 @@ class Request(Completion):
         if self.parcel is not None and self.buffer is not None:
             self.buffer.store(self.parcel)
             self.parcel = None
+
+
+class SmallReceive(Request):
+    """A receive of an object into memory of limited size."""
+
+    __slots__ = ("most",)
+
+
+class Claim(Request):
+    """A matched probe: it takes a message out of the queue, and does not receive it."""
+
+    __slots__ = ("message",)
 
 
 class Waiter:

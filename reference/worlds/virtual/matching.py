@@ -19,7 +19,7 @@ from ... import mpi
 from ...networks.booking import Bookings
 from ..errors import CollectiveMismatch, Truncation, TypeMismatch
 from . import report
-from .completion import Request
+from .completion import CANCELLED, Claim, Request
 from .fair import Fair
 
 
@@ -31,6 +31,7 @@ class Matching:
         self.sends: dict[Any, list[Request]] = defaultdict(list)  # (context, dest) -> in the order of posting
         self.receives: dict[Any, list[Request]] = defaultdict(list)
         self.probes: dict[Any, list[Request]] = defaultdict(list)
+        self.claimed: list[Request] = []  # by matched probes, and not received yet
         self.bookings = Bookings()
         self.fair = Fair(engine) if sharing == "fair" else None
         self._route = cache(engine.network.route)  # a launch asks for the same few routes over and over
@@ -83,8 +84,34 @@ class Matching:
         else:
             self.probes[probe.context, probe.rank].append(probe)
 
+    def claim(self, send: Request) -> Request:
+        """Take a message that waits out of the queue; only who has it can receive it then."""
+        self.sends[send.context, send.peer].remove(send)
+        self.claimed.append(send)
+        return send
+
+    def receive_claimed(self, time: float, rank: Any, send: Request, receive: Request, turn: int) -> None:
+        """Post the receive of a message that has been claimed."""
+        self.claimed.remove(send)
+        self.engine.post(time, rank.index, lambda now: self._match(now, send, receive), turn)
+
+    def cancel(self, time: float, request: Request) -> None:
+        """The event: a receive or a send that has not met its counterpart is complete, without it."""
+        for waiting in (self.receives[request.context, request.rank], self.sends[request.context, request.peer]):
+            if request in waiting:
+                waiting.remove(request)
+                request.status = (mpi.ANY_SOURCE, mpi.ANY_TAG, CANCELLED)
+                request.complete(self.engine, time)
+
     def _match(self, time: float, send: Request, receive: Request) -> None:
         sent, wanted = send.buffer, receive.buffer
+        if wanted is None and (type(receive) is Claim or sent.raw.size > receive.most):
+            if type(receive) is not Claim:
+                return self.engine.doom(Truncation, report.truncation_cause(send, receive))
+            claim: Any = receive
+            claim.message = send
+            self.claimed.append(send)
+            return receive.complete(self.engine, time)
         if wanted is not None:
             if sent.dtype != wanted.dtype and sent.raw.size:
                 return self.engine.doom(TypeMismatch, report.type_cause(send, receive))

@@ -19,7 +19,6 @@ from .. import spelling
 from ..buffers import NOTHING, Buffer, as_contiguous
 from .accesses import Access, Leg, Pair, alike, as_target, combiner, fits, piece, single
 from .epochs import Epochs, refused
-from .point_to_point import NotOffered
 from .requests import VirtualRequest
 
 
@@ -38,7 +37,7 @@ class OneSided:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise NotOffered(f"{name} is not one of the calls of windows that are offered (reference.mpi.API)")
+        raise mpi.NotOffered(f"{name} is not one of the calls of windows that are offered (reference.mpi.API)")
 
     def __bool__(self) -> bool:
         return not self._freed

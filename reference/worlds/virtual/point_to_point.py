@@ -15,18 +15,14 @@ from ...networks.network import Network, among
 from .. import spelling
 from ..buffers import NOTHING, Buffer, as_buffer
 from ..errors import LaunchError
-from .completion import Completion, Request
+from .completion import CANCELLED, Completion, Request, SmallReceive
 from .context import Context
 from .engine import Engine, Rank
-from .objects import pack, unpack
+from .objects import unpack
 from .requests import VirtualRequest
 
 _PACKAGE = Path(__file__).parents[2]
 _MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi"))
-
-
-class NotOffered(NotImplementedError, AttributeError):
-    """A call that is lacking here; also what hasattr() wants to hear."""
 
 
 @cache
@@ -35,7 +31,7 @@ def _is_machinery(filename: str) -> bool:
     return filename.startswith(_MACHINERY)
 
 
-def _read(buf: Any, peer: int, writable: bool = False) -> Buffer:
+def read_message(buf: Any, peer: int, writable: bool = False) -> Buffer:
     """The buffer of a message; for PROC_NULL it does not matter what is given."""
     return NOTHING if peer == mpi.PROC_NULL else as_buffer(buf, writable)
 
@@ -53,10 +49,20 @@ class PointToPoint:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise NotOffered(f"{name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
+        raise mpi.NotOffered(f"{name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
 
     def __bool__(self) -> bool:
         return not self._freed
+
+    def __eq__(self, other: Any) -> bool:
+        if self is other:
+            return True
+        return self._freed and not other and (isinstance(other, (PointToPoint, mpi.Comm)))
+
+    __hash__ = object.__hash__
+
+    def __reduce__(self) -> Any:
+        raise ValueError("a communicator cannot be sent or stored: its messages are those of this launch")
 
     def __repr__(self) -> str:
         return f"<{self.name}: rank {self.rank} of {self.size}>"
@@ -148,7 +154,9 @@ class PointToPoint:
         self._engine.messages.send(self._me.clock, self._me, request, self._me.turn(self._me.clock))
         return request
 
-    def _filter(self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False) -> Request:
+    def _filter(
+        self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False, kind: type[Request] = Request
+    ) -> Any:
         """A receive that has not been posted yet."""
         if tag != mpi.ANY_TAG and not 0 <= tag <= mpi.TAG_LIMIT:
             raise mpi.Exception(mpi.ERR_TAG)
@@ -156,13 +164,17 @@ class PointToPoint:
             if not 0 <= source < self.size:
                 raise mpi.Exception(mpi.ERR_RANK)
             source = self._context.group[source]
-        return Request(self._me, source, tag, self._context.key, buffer, blocking)
+        return kind(self._me, source, tag, self._context.key, buffer, blocking)
 
-    def _post_receive(self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False) -> Completion:
+    def _post_receive(
+        self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False, most: int | None = None
+    ) -> Completion:
         if source == mpi.PROC_NULL:
             return self._nothing()
         blocking = blocking and (buffer is None or buffer.scattered is None)  # else it is put into place at the end
-        request = self._filter(buffer, source, tag, blocking)
+        request = self._filter(buffer, source, tag, blocking, Request if most is None else SmallReceive)
+        if most is not None:
+            request.most = most
         self._engine.messages.receive(self._me.clock, self._me, request, self._me.turn(self._me.clock))
         return request
 
@@ -176,11 +188,18 @@ class PointToPoint:
         completion.take_delivery()
         received = completion if isinstance(completion, Request) else None
         if status is not None:
-            source, tag, nbytes = received.status if received else (mpi.PROC_NULL, mpi.ANY_TAG, 0)
-            status.source, status.tag, status.nbytes = self._context.rank_of.get(source, source), tag, nbytes
-        if received and received.buffer is None:
+            self.tell(completion, status)
+        if received and received.buffer is None and received.parcel is not None:
             return unpack(received.parcel)
         return getattr(completion, "result", None)
+
+    def tell(self, completion: Completion, status: mpi.Status | None) -> None:
+        """Fill in what is known of a completed request."""
+        if status is not None:
+            nobody = mpi.PROC_NULL, mpi.ANY_TAG, 0
+            source, tag, nbytes = completion.status if isinstance(completion, Request) else nobody
+            status.source, status.tag = self._context.rank_of.get(source, source), tag
+            status.nbytes, status.dropped = max(nbytes, 0), nbytes == CANCELLED
 
     def _send(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> None:
         self._enter(name, spelling.sending, dest, tag, buffer)
@@ -209,15 +228,15 @@ class PointToPoint:
 
     def Send(self, buf, dest, tag=0):
         """Send; returns when the receive has taken it (at once with buffered=True)."""
-        self._send("Send", _read(buf, dest), dest, tag)
+        self._send("Send", read_message(buf, dest), dest, tag)
 
     def Ssend(self, buf, dest, tag=0):
         """Send; returns when the receive has taken it, always."""
-        self._send("Ssend", _read(buf, dest), dest, tag, synchronous=True)
+        self._send("Ssend", read_message(buf, dest), dest, tag, synchronous=True)
 
     def Recv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None):
         """Receive into `buf`."""
-        self._receive("Recv", _read(buf, source, writable=True), source, tag, status)
+        self._receive("Recv", read_message(buf, source, writable=True), source, tag, status)
 
     def Sendrecv(
         self,
@@ -230,56 +249,19 @@ class PointToPoint:
         status=None,
     ):
         """Send and receive at once: neither waits for the other."""
-        incoming, outgoing = _read(recvbuf, source, writable=True), _read(sendbuf, dest)
+        incoming, outgoing = read_message(recvbuf, source, writable=True), read_message(sendbuf, dest)
         if incoming.raw.size and np.may_share_memory(incoming.raw, outgoing.raw):
             raise mpi.Exception(mpi.ERR_BUFFER)
         self._exchange("Sendrecv", outgoing, dest, sendtag, incoming, source, recvtag, status)
 
     def Isend(self, buf, dest, tag=0) -> VirtualRequest:
         """Begin to send; `buf` must not change until the request is complete."""
-        return self._isend("Isend", _read(buf, dest), dest, tag)
+        return self._isend("Isend", read_message(buf, dest), dest, tag)
 
     def Issend(self, buf, dest, tag=0) -> VirtualRequest:
         """Isend that is complete only when a receive has taken the message."""
-        return self._isend("Issend", _read(buf, dest), dest, tag, synchronous=True)
+        return self._isend("Issend", read_message(buf, dest), dest, tag, synchronous=True)
 
     def Irecv(self, buf, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG) -> VirtualRequest:
         """Begin to receive; `buf` holds the message when the request is complete, and not before."""
-        return self._ireceive("Irecv", _read(buf, source, writable=True), source, tag)
-
-    def send(self, obj, dest, tag=0):
-        """Send an object, pickled."""
-        self._send("send", pack(obj), dest, tag)
-
-    def ssend(self, obj, dest, tag=0):
-        """Ssend of an object."""
-        self._send("ssend", pack(obj), dest, tag, synchronous=True)
-
-    def recv(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None):
-        """Receive an object."""
-        return self._receive("recv", None, source, tag, status)
-
-    def sendrecv(
-        self,
-        sendobj,
-        dest,
-        sendtag=0,
-        recvbuf=None,
-        source=mpi.ANY_SOURCE,
-        recvtag=mpi.ANY_TAG,
-        status=None,
-    ):
-        """Sendrecv of objects."""
-        return self._exchange("sendrecv", pack(sendobj), dest, sendtag, None, source, recvtag, status)
-
-    def isend(self, obj, dest, tag=0) -> VirtualRequest:
-        """Isend of an object."""
-        return self._isend("isend", pack(obj), dest, tag)
-
-    def issend(self, obj, dest, tag=0) -> VirtualRequest:
-        """Issend of an object."""
-        return self._isend("issend", pack(obj), dest, tag, synchronous=True)
-
-    def irecv(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG) -> VirtualRequest:
-        """Irecv of an object; the request's wait() returns it."""
-        return self._ireceive("irecv", None, source, tag)
+        return self._ireceive("Irecv", read_message(buf, source, writable=True), source, tag)

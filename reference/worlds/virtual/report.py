@@ -230,9 +230,13 @@ def type_cause(send: Any, receive: Any) -> str:
 
 def truncation_cause(send: Any, receive: Any) -> str:
     """Why a message was refused: length."""
+    nbytes, place = send.buffer.raw.size, location(receive.where)
+    if receive.buffer is None:
+        cure = f"say irecv({1 << nbytes.bit_length()}, source, tag), or use recv, which takes objects of any size"
+        return f"rank {receive.rank}'s irecv has room for {receive.most:,} bytes, not for {nbytes:,} ({place}): {cure}"
     return (
-        f"truncation: rank {send.rank} sent {amount(send.buffer)} ({send.buffer.raw.size} bytes) to rank "
-        f"{receive.rank}, whose buffer has room for {receive.buffer.raw.size} bytes ({location(receive.where)})"
+        f"truncation: rank {send.rank} sent {amount(send.buffer)} ({nbytes} bytes) to rank "
+        f"{receive.rank}, whose buffer has room for {receive.buffer.raw.size} bytes ({place})"
     )
 
 
@@ -247,7 +251,7 @@ def length_cause(send: Any, receive: Any) -> str:
 
 def unreceived(engine: Any) -> str:
     """What was left lying when the program ended; empty if nothing was."""
-    sends = [send for queue in engine.messages.sends.values() for send in queue]
+    sends = [*(send for queue in engine.messages.sends.values() for send in queue), *engine.messages.claimed]
     receives = [receive for queue in engine.messages.receives.values() for receive in queue]
     lines = [
         f"rank {send.rank} sent {amount(send.buffer)} with tag {send.tag} to rank {send.peer}, which never received "
