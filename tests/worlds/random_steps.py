@@ -42,6 +42,9 @@ def message(player, comm, numbers) -> None:
         if dest != source:
             player.role("receive any tag" if wild else "receive")
         tag = mpi.ANY_TAG if wild else tag + 5 if player.how == "tag" else tag
+        if form % 11 < 3:
+            while not comm.Iprobe(source, tag):
+                pass
         if objects:
             player.seen.append(comm.recv(source=source, tag=tag))
         elif form % 7 < 3:
@@ -272,10 +275,13 @@ def looked_at(player, win, target, numbers) -> None:
 
 
 def work(player, comm, numbers) -> None:
-    """Compute or sleep for some microseconds; look around."""
-    (mpi.compute if numbers[0] % 2 else mpi.sleep)(player.world, numbers[1] % 9 * 1e-6)
-    if numbers[2] % 3 == 0:
-        player.raced.append(player.world.Iprobe())
+    """Compute or sleep for some microseconds; look around, a number of times, or until a time."""
+    seconds, looks = numbers[1] % 9 * 1e-6, numbers[2] % 30
+    (mpi.compute if numbers[0] % 2 else mpi.sleep)(player.world, seconds)
+    player.raced.append(sum(player.world.Iprobe(tag=99) for _ in range(looks)))
+    end = mpi.wtime(player.world) + seconds
+    while numbers[3] % 3 == 0 and mpi.wtime(player.world) < end:
+        player.world.Iprobe(tag=99)
 
 
 def wait(player, comm, numbers) -> None:

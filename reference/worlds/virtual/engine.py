@@ -148,8 +148,8 @@ class Engine:
 
     def _verdict(self) -> LaunchError | None:
         """What went wrong, if anything."""
-        if failed := [rank for rank in self.ranks if rank.state == "failed"]:
-            return RankFailed(*report.failure(self, failed), errors={r.index: r.error for r in failed})
+        if any(rank.state == "failed" for rank in self.ranks):
+            return self._failure()
         if self._doom is not None:
             kind, cause = self._doom
             return kind(cause, report.roll_call(self))
@@ -159,6 +159,15 @@ class Engine:
             if left:
                 return kind(left, report.roll_call(self))
         return None
+
+    def _failure(self, until: str = "") -> RankFailed:
+        failed = [rank for rank in self.ranks if rank.state == "failed"]
+        cause, calls, details = report.failure(self, failed)
+        return RankFailed(cause + until, calls, details, {rank.index: rank.error for rank in failed})
+
+    def lost(self) -> bool:
+        """Whether the launch cannot end well any more."""
+        return self._doom is not None or any(rank.state == "failed" for rank in self.ranks)
 
     def doom(self, kind: type[LaunchError], cause: str) -> None:
         """The program is wrong, but let every rank go as far as it gets: then the report shows where that was."""
@@ -182,9 +191,13 @@ class Engine:
         """Events, questions of pollers and messages so far."""
         return self.number - self.polls.asked, self.polls.asked, sum(rank.messages for rank in self.ranks)
 
-    def _timed_out(self, timeout: float, before: tuple[int, int, int]) -> TimedOut:
+    def _timed_out(self, timeout: float, before: tuple[int, int, int]) -> LaunchError:
         """The report; `before` was the progress when a tenth of the time was left."""
         running = self.ranks[self._current]
+        if any(rank.state == "failed" for rank in self.ranks):
+            return self._failure(
+                f"; rank {running.index} then went on until the {timeout:g} s of this launch were over"
+            )
         if self._doom is not None:
             why = f"it could not have ended well: {self._doom[1]}"
         else:

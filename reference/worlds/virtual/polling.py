@@ -19,7 +19,7 @@ at once. (This holds as long as to load, compare or add what the loop names has 
 program's own, no signal and no other rank's store into a common global variable interferes.)
 
 A loop that *does more* may end: it is left alone, and so are all others. If nothing but questions happens until the
-launch's time is over, the report says so.
+launch's time is over, the report says so. (Where a rank has failed already, 1,000 questions in vain are enough.)
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ POLL_SECONDS = 1e-7  # what a question costs on the clock: it is not free, and t
 PATIENCE = 0.01  # a rank that asks in vain asks again after this share of the time it has waited: less and less often
 LONGEST_PAUSE = 1e-3  # seconds, if nothing at all is to be expected
 LATENESS = 1e-3  # of the time waited, instead, for a rank that looks at its clock
+ENOUGH = 1_000  # questions in vain, where the launch has failed already and others go on only for the report
 TURNS = 3  # of a loop, until what its result is stored in has its last value
 
 _WORLDS = str(Path(__file__).parents[1])
@@ -81,6 +82,8 @@ class Polls:
         if self.engine.next_event() < inf or self.engine.horizon > me.clock:
             me.loop = None
             return False
+        if me.polls >= ENOUGH and self.engine.lost():
+            return True
         frame = _caller()
         place = frame, frame.f_lasti, self._events()
         me.turns, me.loop = me.turns + 1 if place == me.loop else 0, place

@@ -7,7 +7,7 @@ import pytest
 
 from reference import mpi
 from reference.perf.pace import pace
-from reference.worlds import Deadlock, TimedOut, launch, networks
+from reference.worlds import Deadlock, RankFailed, TimedOut, launch, networks
 from reference.worlds.virtual import polling
 
 ONE = np.ones(1)
@@ -193,6 +193,30 @@ def test_a_loop_that_might_end_runs_into_the_time_limit_and_the_report_says_why(
     with pytest.raises(TimedOut, match=r"no rank has done anything but poll.*rank 0 .*\d times in a row") as caught:
         launch(program, 3, timeout=0.3 * pace())
     assert [status.rank for status in caught.value.roll_call] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("asks", [counts, asks_with_all])
+def test_where_a_rank_has_failed_nobody_asks_until_the_time_is_over(asks):
+    def program(comm):
+        if comm.rank == 1:
+            raise ValueError("no more")
+        asks(comm)
+
+    with pytest.raises(RankFailed, match="the program raised on rank 1: ValueError: no more"):
+        launch(program, 3, timeout=60.0 * pace())
+
+
+def test_a_failure_is_told_although_others_go_on_until_the_time_is_over():
+    def program(comm):
+        if comm.rank == 1:
+            raise ValueError("no more")
+        while True:
+            mpi.compute(comm, 1.0)
+            comm.Iprobe()
+
+    with pytest.raises(RankFailed, match=r"raised on rank 1: ValueError: no more.*rank 0 then went on until") as caught:
+        launch(program, 2, timeout=0.3 * pace())
+    assert [status.rank for status in caught.value.roll_call] == [0, 1]
 
 
 # What the bytecode tells -------------------------------------------------------------------------------------------
