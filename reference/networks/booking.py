@@ -29,7 +29,14 @@ class Bookings:
 
     def book(self, now: float, way: Sequence[Hashable], lasts: float) -> float:
         """Take all things of the way for `lasts` seconds from some time on, the earliest from `now`; return it."""
-        taken = [self._taken[thing] for thing in way]
+        return self.take(now, self.taken(way), lasts)
+
+    def taken(self, way: Sequence[Hashable]) -> list[list[float]]:
+        """What is known of each thing of a way: for `take`, if the way is to be booked again and again."""
+        return [self._taken[thing] for thing in way]
+
+    def take(self, now: float, taken: list[list[float]], lasts: float) -> float:
+        """`book` for what `taken` has returned."""
         start = now
         while (fits := max([_free(times, start, lasts) for times in taken], default=now)) > start:
             start = fits

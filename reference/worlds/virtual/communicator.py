@@ -19,6 +19,7 @@ from .engine import Engine, Rank
 from .groups import Groups
 from .objects import OBJECT_COLLECTIVES
 from .plans import PLANS
+from .point_to_point import Lacking
 from .requests import VirtualRequest
 from .windows import SharedWindow, VirtualWindow
 
@@ -280,3 +281,7 @@ for _name, _plan in PLANS.items():
     _install("I" + _name.lower(), _nonblocking("I" + _name.lower(), _plan), _plan)
 for _name, _work in OBJECT_COLLECTIVES.items():
     _install(_name, _of_objects(_name, _work), _work)
+for _like in (mpi.MPI.Intracomm, mpi.MPI.Intercomm, mpi.MPI.Cartcomm, mpi.MPI.Graphcomm, mpi.MPI.Distgraphcomm):
+    for _name in dir(_like):
+        if not hasattr(Communicator, _name):
+            setattr(Communicator, _name, Lacking(_name))

@@ -9,6 +9,8 @@ from typing import Any
 from ... import mpi
 
 CANCELLED = -1  # in the place of a number of bytes: none came, and none will
+ANY_SOURCE, ANY_TAG = mpi.ANY_SOURCE, mpi.ANY_TAG  # looked up here with every message
+NO_STATUS = ANY_SOURCE, ANY_TAG, 0
 
 
 class Completion:
@@ -60,11 +62,12 @@ class Request(Completion):
         self.parcel: Any = None
         self.arrival: float | None = None
         self.receive: Request | None = None
-        self.status = (mpi.ANY_SOURCE, mpi.ANY_TAG, 0)  # source (world rank), tag, bytes; set by the match
+        self.status = NO_STATUS  # source (world rank), tag, bytes; set by the match
 
     def accepts(self, send: Request) -> bool:
         """Whether this receive may take that message."""
-        return self.peer in (send.rank, mpi.ANY_SOURCE) and self.tag in (send.tag, mpi.ANY_TAG)
+        peer, tag = self.peer, self.tag
+        return (peer == send.rank or peer == ANY_SOURCE) and (tag == send.tag or tag == ANY_TAG)
 
     def take_delivery(self) -> None:
         """Put the data where the program wanted it: at completion, so that looking earlier shows the old values."""
@@ -94,28 +97,32 @@ class Waiter:
     __slots__ = ("rank", "wake", "missing", "latest", "any_one", "over")
 
     def __init__(self, engine: Any, rank: int, wake: Callable, awaited: list, start: float, any_one: bool = False):
-        self.rank, self.wake, self.latest = rank, wake, start
+        self.rank, self.wake, self.latest, self.missing = rank, wake, start, 0
         self.any_one, self.over = any_one, False
-        self.missing = len(awaited)
         for completion in awaited:
             completion.waiter = self
-            if completion.done_at is not None:
-                self.progress(engine, completion.done_at)
-        if not awaited:
-            engine.post(start, rank, self.ring)
+            if (known := completion.done_at) is None:
+                self.missing += 1
+            elif any_one:
+                engine.post(max(start, known), rank, self.ring)
+            elif known > self.latest:
+                self.latest = known
+        if not (self.missing or any_one):
+            engine.post(self.latest, rank, wake)
 
     def progress(self, engine: Any, time: float) -> None:
         """One more completion is known."""
         self.missing -= 1
         if self.any_one:
             engine.post(max(self.latest, time), self.rank, self.ring)
-        else:
-            self.latest = max(self.latest, time)
-            if self.missing == 0:
-                engine.post(self.latest, self.rank, self.ring)
+            return
+        if time > self.latest:
+            self.latest = time
+        if not self.missing:
+            engine.post(self.latest, self.rank, self.wake)
 
     def ring(self, time: float) -> Any:
-        """The event: wake up, unless an earlier one has done so."""
+        """The event of `any_one`: wake up, unless an earlier one has done so."""
         if self.over:
             return None
         self.over = True

@@ -115,7 +115,7 @@ class Engine:
         queue, polls = self._queue, self.polls.queue
         while queue or polls:
             # the earlier of the two heaps' first events; most wake nobody, such as a message that nobody waits for yet
-            time, *_, action = heappop(polls if not queue or (polls and polls[0] < queue[0]) else queue)
+            time, _, _, _, action = heappop(polls if polls and (not queue or polls[0] < queue[0]) else queue)
             try:
                 awake = action(time)
             except BaseException as error:  # not the program's doing, and no reason to hang

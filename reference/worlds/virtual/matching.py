@@ -17,6 +17,7 @@ from typing import Any
 
 from ... import mpi
 from ...networks.booking import Bookings
+from ...networks.network import Route
 from ..errors import CollectiveMismatch, Truncation, TypeMismatch
 from . import report
 from .completion import CANCELLED, Claim, Request
@@ -34,7 +35,7 @@ class Matching:
         self.claimed: list[Request] = []  # by matched probes, and not received yet
         self.bookings = Bookings()
         self.fair = Fair(engine) if sharing == "fair" else None
-        self._route = cache(engine.network.route)  # a launch asks for the same few routes over and over
+        self._way = cache(self._find_way)  # a launch asks for the same few over and over
 
     def send(self, time: float, rank: Any, request: Request, turn: int) -> None:
         """Post a send at `time`; a buffered one is complete at once, its data copied away."""
@@ -52,13 +53,14 @@ class Matching:
             send.complete(self.engine, time)
             self._depart(time, send)
         place = send.context, send.peer
-        for number, receive in enumerate(self.receives[place]):
+        receives = self.receives[place]
+        for number, receive in enumerate(receives):
             if receive.accepts(send):
-                del self.receives[place][number]
+                del receives[number]
                 self._match(time, send, receive)
                 return
         self.sends[place].append(send)
-        for probe in self.probes[place]:
+        for probe in self.probes.get(place, ()):
             if probe.accepts(send):
                 self.probes[place].remove(probe)
                 probe.complete(self.engine, time)
@@ -66,12 +68,13 @@ class Matching:
 
     def _receive_event(self, time: float, receive: Request) -> None:
         place = receive.context, receive.rank
-        send = self.find(receive)
-        if send is None:
-            self.receives[place].append(receive)
-        else:
-            self.sends[place].remove(send)
-            self._match(time, send, receive)
+        sends = self.sends[place]
+        for number, send in enumerate(sends):
+            if receive.accepts(send):
+                del sends[number]
+                self._match(time, send, receive)
+                return
+        self.receives[place].append(receive)
 
     def find(self, receive: Request) -> Request | None:
         """The first message that has been sent and that this receive (or probe) may take."""
@@ -105,7 +108,9 @@ class Matching:
 
     def _match(self, time: float, send: Request, receive: Request) -> None:
         sent, wanted = send.buffer, receive.buffer
-        if wanted is None and (type(receive) is Claim or sent.raw.size > receive.most):
+        raw = sent.raw
+        size = raw.size
+        if wanted is None and (type(receive) is Claim or size > receive.most):
             if type(receive) is not Claim:
                 return self.engine.doom(Truncation, report.truncation_cause(send, receive))
             claim: Any = receive
@@ -113,17 +118,18 @@ class Matching:
             self.claimed.append(send)
             return receive.complete(self.engine, time)
         if wanted is not None:
-            if sent.dtype != wanted.dtype and sent.raw.size:
+            room = wanted.raw.size
+            if sent.dtype != wanted.dtype and size:
                 return self.engine.doom(TypeMismatch, report.type_cause(send, receive))
-            if sent.raw.size > wanted.raw.size:
+            if size > room:
                 return self.engine.doom(Truncation, report.truncation_cause(send, receive))
-            if sent.raw.size < wanted.raw.size and send.tag in mpi.OWN_TAGS:
+            if size < room and send.tag in mpi.OWN_TAGS:
                 return self.engine.doom(CollectiveMismatch, report.length_cause(send, receive))
         if receive.blocking and wanted is not None:
-            wanted.raw[: sent.raw.size] = sent.raw
+            wanted.raw[:size] = raw
         else:
-            receive.parcel = sent.raw.copy() if send.synchronous else sent.raw
-        receive.status = (send.rank, send.tag, sent.raw.size)
+            receive.parcel = raw.copy() if send.synchronous else raw
+        receive.status = (send.rank, send.tag, size)
         send.receive = receive
         if send.synchronous:
             self._depart(time, send)
@@ -146,8 +152,7 @@ class Matching:
         """Carry a message from `time` on; arrive(end) is called as soon as it is known when it will be there."""
         if source == dest:
             return arrive(time)
-        route = self._route(source, dest)
-        way = ("out", source), ("in", dest), *route.links
+        route, way, taken = self._way(source, dest)
         if self.fair is not None:
             latency = route.alpha - route.holds(0)
             return self.fair.carry(
@@ -157,8 +162,14 @@ class Matching:
                 nbytes,
                 lambda end: arrive(self._note(source, time, end + latency, dest, nbytes, group)),
             )
-        start = self.bookings.book(time, way, route.holds(nbytes))
+        start = self.bookings.take(time, taken, route.holds(nbytes))
         return arrive(self._note(source, start, start + (route.alpha + nbytes * route.beta), dest, nbytes, group))
+
+    def _find_way(self, source: int, dest: int) -> tuple[Route, tuple, list[list[float]]]:
+        """The route, what a message on it takes, and what is booked of that so far."""
+        route = self.engine.network.route(source, dest)
+        way = ("out", source), ("in", dest), *route.links
+        return route, way, self.bookings.taken(way)
 
     def _note(self, source: int, start: float, end: float, dest: int, nbytes: int, group: str) -> float:
         """Put a transfer into the timeline; return when it ends."""

@@ -25,6 +25,21 @@ _PACKAGE = Path(__file__).parents[2]
 _MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi"))
 
 
+class Lacking:
+    """In a class, a call of mpi4py's that is not offered.
+
+    One for each: a class with `__getattr__` finds all its attributes more slowly, which was a fifth of a message.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise mpi.NotOffered(f"{self.name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
+
+
 @cache
 def _is_machinery(filename: str) -> bool:
     """Whether a call from this file is not the program's own line."""
@@ -45,11 +60,6 @@ class PointToPoint:
         self.kept: dict[str, Any] = {}  # behind mpi.kept
         self._freed = False
         self.rank, self.size = context.rank_of[me.index], len(context.group)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise mpi.NotOffered(f"{name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
 
     def __bool__(self) -> bool:
         return not self._freed
@@ -124,8 +134,8 @@ class PointToPoint:
 
     def note(self, name: str, describe: Callable[..., str], *values: Any) -> None:
         """_enter, also when the communicator has been freed: what it has begun is to be completed."""
-        self._engine.check(self._me)
         me, frame = self._me, sys._getframe(2)
+        self._engine.check(me)
         while _is_machinery(frame.f_code.co_filename):
             frame = frame.f_back
         me.calls[name] += 1
