@@ -77,9 +77,9 @@ class Engine:
                     guard.seat(rank.index, rank.thread)
                     self.post(0.0, rank.index, rank.resume)
                 self._hand_over(None)
-                if not guard.wait(self.over, 0.9 * timeout):
+                if not guard.wait(self.over, timeout / 2):
                     before = self._progress()
-                    if not guard.wait(self.over, 0.1 * timeout):
+                    if not guard.wait(self.over, timeout / 2):
                         self.abort(report.made(lambda: self._timed_out(timeout, before)))
             except BaseException as error:  # Ctrl-C, a signal handler's exception, no more threads to be had
                 self.abort(LaunchError(f"interrupted by {type(error).__name__}"))
@@ -192,7 +192,7 @@ class Engine:
         return self.number - self.polls.asked, self.polls.asked, sum(rank.messages for rank in self.ranks)
 
     def _timed_out(self, timeout: float, before: tuple[int, int, int]) -> LaunchError:
-        """The report; `before` was the progress when a tenth of the time was left."""
+        """The report; `before` was the progress at half time."""
         running = self.ranks[self._current]
         if any(rank.state == "failed" for rank in self.ranks):
             return self._failure(

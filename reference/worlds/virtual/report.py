@@ -185,9 +185,9 @@ def _all_receiving(engine: Any, waiting: list) -> str | None:
 
 
 def time_out_cause(engine: Any, running: Any, before: tuple, now: tuple, timeout: float) -> str:
-    """Why a launch was not done in time: what has happened in the last tenth of it (events, polls, messages)."""
+    """Why a launch was not done in time: what has happened in its second half (events, polls, messages)."""
     events, polls, messages = (new - old for old, new in zip(before, now, strict=True))
-    last = f"{timeout / 10:g} s"
+    last = f"{timeout / 2:g} s"
     if messages:
         return (
             f"the ranks go on exchanging messages: {now[2]:,} in all, {messages:,} of them in the last {last} (rank "
