@@ -4,9 +4,10 @@
 
 Every page must load without a request to another host, without an error on the console and without a missing file; its
 mathematics must be typeset; its pictures must have an alternative text; its links within the book must lead somewhere;
-it must fit a phone; and a search for "ring" must find something. Some page must have a step-through of recorded
-all-reduces, and by keyboard, mouse and touch it must show what was recorded; some page an explorer of schedules
-(check_explorer.py). Exit status 0 only if all of it holds.
+it must fit a phone; axe-core must find nothing against its accessibility; and a search for "ring" must find something.
+Some page must have a step-through of recorded all-reduces, and by keyboard, mouse and touch it must show what was
+recorded; some page an explorer of schedules (check_explorer.py); some page a checklist whose marks stay.
+Exit status 0 only if all of it holds.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from urllib.parse import unquote, urldefrag, urlparse
 
 from check_explorer import LINK, check_explorer, check_offline
 from playwright.sync_api import Error, Page, TimeoutError, sync_playwright
+
+from chapters import ROOT
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 FLAGS = (
@@ -58,6 +61,7 @@ INSPECT = """() => {
     ids: [...document.querySelectorAll('[id]')].map(e => e.id),
     widgets: article.querySelectorAll('.erc-steps').length,
     explorers: article.querySelectorAll('.erc-explorer').length,
+    checklists: article.querySelectorAll('.task-list-item-checkbox').length,
   };
 }"""
 
@@ -83,6 +87,18 @@ SHOWN = """widget => {
     arrows: widget.querySelectorAll('.arrows .head').length,
     bars: widget.querySelectorAll('rect').length - widget.querySelectorAll('rect.later').length,
   };
+}"""
+
+
+sys.path.append(str(ROOT / "book/_ext"))
+from npm import AXE, fetched  # noqa: E402  # the book's own extensions are no package
+
+# What axe-core finds wrong with a page, a line each; only these rules if some are named.
+AXE_RUN = """async rules => {
+  const only = rules ? {runOnly: rules} : {};
+  const found = await axe.run(document, {resultTypes: ['violations'], ...only});
+  return found.violations.flatMap(each =>
+    each.nodes.map(node => `${each.id}: ${node.target.join(' ')}: ${node.html.slice(0, 90)}`));
 }"""
 
 
@@ -163,6 +179,39 @@ def check_page(check: Checks, name: str, told: dict, foreign: list[str], errors:
         alt = image["alt"].strip()
         check(bool(alt) and not FILE_NAME.match(alt), f"{name} {image['src']} alternative text", repr(alt))
         check(image["shown"], f"{name} {image['src']} is shown")
+
+
+def rules_of_access() -> str | None:
+    """The script of axe-core; None where it cannot be fetched."""
+    try:
+        return (fetched(AXE, ROOT / "build") / AXE.files[0]).read_text(encoding="utf-8")
+    except OSError as error:
+        print(f"axe-core could not be fetched, so no page was asked for accessibility: {error}")
+        return None
+
+
+def check_access(check: Checks, page: Page, name: str, axe: str | None) -> None:
+    """Ask axe-core about the page as it is now, in light and, for its contrasts, in dark; listings are all alike."""
+    if axe is None or (name.startswith("_modules/") and name != "_modules/index.html"):
+        return
+    page.add_style_tag(content="* { transition: none !important }")  # a colour on its way to another one is neither
+    page.evaluate(axe)
+    wrong = page.evaluate(AXE_RUN, None)
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    wrong += page.evaluate(AXE_RUN, ["color-contrast"])
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    check(not wrong, f"{name} is accessible: {len(wrong)} violations", wrong[:3])
+
+
+def check_marks(check: Checks, page: Page, url: str) -> None:
+    """Check marks of a checklist can be set, and are there again when the page is opened again."""
+    box = page.locator(".task-list-item-checkbox")
+    for checked in (True, False):
+        page.goto(url, wait_until="load")
+        check(box.nth(1).is_checked() is not checked, f"{url}: a check mark is kept", f"set before: {not checked}")
+        box.nth(1).set_checked(checked)
+    page.goto(url, wait_until="load")
+    check(not box.nth(1).is_checked(), f"{url}: a check mark can be taken away")
 
 
 def check_links(check: Checks, told: dict[str, dict], base: str, root: Path) -> None:
@@ -367,7 +416,7 @@ def check_book(root: Path, screenshots: Path | None = None) -> Checks:
     told: dict[str, dict] = {}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=FLAGS)
-        page = browser.new_context(viewport=DESKTOP).new_page()
+        page, axe = browser.new_context(viewport=DESKTOP).new_page(), rules_of_access()
         for name in names:
             url = f"{base}/{name}"
             told[url], foreign, errors = visit(page, url, host)
@@ -375,6 +424,8 @@ def check_book(root: Path, screenshots: Path | None = None) -> Checks:
             page.set_viewport_size(PHONE)
             check((wide := page.evaluate(WIDTH)) is None, f"{name} fits a phone", wide)
             page.set_viewport_size(DESKTOP)
+            check_access(check, page, name, axe)
+        check_marks(check, page, next(url for url, told_of in told.items() if told_of["checklists"]))
         page.goto(f"{base}/index.html")
         page.wait_for_url("**/book/index.html")
         check(any(page["formulas"] for page in told.values()), "some page has mathematics")
