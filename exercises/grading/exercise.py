@@ -87,7 +87,7 @@ class Distributed(Exercise):
     """An exercise whose function takes a communicator first and runs on every rank of a case.
 
     `network(case)` is the network of the virtual cluster; on the one that it is unless told, a message of n bytes takes
-    ALPHA + n BETA seconds and adding takes none.
+    ALPHA + n BETA seconds, in which it holds both ports (gap = inf: the plain alpha-beta model), and adding takes none.
     """
 
     network: Callable[[Case], Any] | None = None

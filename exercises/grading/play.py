@@ -37,7 +37,7 @@ def play(path: str, name: str, case: Case, world: str, timeout: float, network=N
     from reference.worlds import launch, networks
 
     virtual = world == "virtual"
-    where = {"network": network or networks.uniform(ALPHA, BETA)} if virtual else {"world": world}
+    where = {"network": network or networks.uniform(ALPHA, BETA, gap=math.inf)} if virtual else {"world": world}
     run = launch(on_one_rank, case.ranks, path, name, case.arguments, case.noted, timeout=timeout, **where)
     sent: list[list] = [[] for _ in range(case.ranks)]
     for event in run.timeline:

@@ -116,9 +116,9 @@ def hierarchical_allreduce_cost(
 
     2 (L - 1) (alpha + n_L beta) + (L - 1) n_L gamma + what `across` takes for N ranks and n_L bytes with alpha and
     beta of `outside` (those of the node unless given). If ranks_per_nic ranks share a network card, the messages of a
-    round follow each other through it, and the last of s takes alpha + n beta + (s - 1) (g + n beta). At most this;
-    exact if L N divides count and every rank has a card. Else the first of a round are there while the last are under
-    way, and go on: up to s - 1 rounds of additions and a latency a round less.
+    round follow each other through it, and the last of s takes alpha + n beta + (s - 1) (g + n beta). Exact if L N
+    divides count and every rank has a card, or messages share it fairly; else at most this: in turns, the first of a
+    round are there while the last are under way, and go on.
     """
     nodes, L = nodes_of(P, ranks_per_node), ranks_per_node
     parts = ACROSS[across].blocks(nodes)

@@ -9,6 +9,7 @@ from typing import Any
 import cloudpickle
 
 from ..networks import Network, uniform
+from ..networks.network import check_cost
 from .programs import (
     MOST_REAL_RANKS,
     check_program,
@@ -44,6 +45,7 @@ def launch(
     faults: Sequence[Slow] = (),
     buffered: bool = False,
     sharing: str = "fifo",
+    overhead: float = 0.0,
     timeout: float = 60.0,
 ) -> Run:
     """Run program(comm, *args) once on each of `ranks` ranks and return what came of it.
@@ -53,6 +55,9 @@ def launch(
     faults    Slow(rank, factor), ...
     sharing   what becomes of messages that meet on a port or link. "fifo": first come, first served, one at a time
               (networks/booking.py); "fair": they share its bandwidth (virtual/fair.py). Virtual cluster only
+    overhead  seconds for which a rank's processor is busy with each send and each receive that it posts: LogGP's o. The
+              virtual cluster's own collectives pay it beside the rank. evaluate() and closed forms count it as part of
+              alpha: an exchange that is waited for takes 2 o more. Virtual cluster only
     buffered  Send returns at once, as MPI may do for small messages; else it waits for the receive, as MPI may do too
     timeout   seconds of real time after which the launch is ended; math.inf is allowed
 
@@ -74,9 +79,10 @@ def launch(
     check_program(program)
     check_timeout(timeout)
     if world == "mpi":
-        if network is not None or faults or buffered or sharing != "fifo":
+        if network is not None or faults or buffered or sharing != "fifo" or overhead:
             raise ValueError(
-                "network, faults, buffered and sharing belong to the virtual cluster; real ranks have their own"
+                "network, faults, buffered, sharing and overhead belong to the virtual cluster; real ranks have their "
+                "own"
             )
         ranks = checked_ranks(ranks, MOST_REAL_RANKS, "they are processes of this machine. Use the virtual cluster")
         return run_on_job(program, ranks, args, timeout)
@@ -85,14 +91,15 @@ def launch(
     ranks = checked_ranks(ranks, MOST_RANKS, "each is a thread. collectives.evaluate() times far more, without any")
     if sharing not in SHARING:
         raise ValueError(f"sharing is one of {', '.join(SHARING)}, got {sharing!r}")
-    return _run_virtual(program, ranks, args, network or uniform(), faults, buffered, sharing, timeout)
+    check_cost("overhead", overhead)
+    return _run_virtual(program, ranks, args, network or uniform(), faults, (buffered, sharing, overhead), timeout)
 
 
-def _run_virtual(program, ranks, args, network, faults, buffered, sharing, timeout) -> Run:
+def _run_virtual(program, ranks, args, network, faults, how, timeout) -> Run:
     check_routes(network, ranks)
     for fault in faults:
         check_slow(fault, ranks)
-    engine = Engine(ranks, network, {fault.rank: fault.factor for fault in faults}, buffered, sharing)
+    engine = Engine(ranks, network, {fault.rank: fault.factor for fault in faults}, *how)
     world = Context("world", range(ranks), "world")
     engine.contexts[world.key] = world
     copies = cloudpickle.dumps((program, args))

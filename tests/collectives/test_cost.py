@@ -110,6 +110,19 @@ def test_two_levels(P, L):
             assert due * (1.0 if exact else 0.75) <= max(one.seconds) <= due, f"{case} with {nics} cards"
 
 
+@pytest.mark.parametrize("P, L", [(8, 4), (9, 3), (6, 2)])
+def test_cards_that_are_shared_make_the_bound_exact_if_messages_share_them_fairly(P, L):
+    """All of a round are through at its end; in turns the first of them go on before (test_two_levels)."""
+    outside = Link(4 * ALPHA, 16 * BETA, 0, GAP)
+    network = networks.two_level(L, ALPHA, BETA, outside.alpha, outside.beta, 1, GAMMA, GAP)
+    calls = [
+        case for case in cases(P, [4 * P]) if case.algorithm == "hierarchical" and ("ranks_per_node", L) in case.options
+    ]
+    for case, one in observe(P, calls, network=network, sharing="fair").items():
+        due = case.schedule.cost(P, case.n, 8, LINK, **dict(case.options), outside=outside, ranks_per_nic=L).seconds
+        assert max(one.seconds) == pytest.approx(due, rel=1e-9), case
+
+
 def test_the_bound_of_trees_is_not_far_off():
     """h is about 2 log2 P, and for long arrays in many segments one tree takes about 4 n beta, two take 2 n beta."""
     for P in range(2, 130):

@@ -36,6 +36,7 @@ class Agent:
         if dest == mpi.PROC_NULL:
             return self._done()
         request = Request(self.me, self.group[dest], tag, self.context, buffer)
+        self.clock = self.engine.called(self.me, self.clock)
         self.engine.messages.send(self.clock, self.me, request, self.turn(self.clock))
         return request
 
@@ -45,6 +46,7 @@ class Agent:
             return self._done()
         buffer = None if buf is None else as_buffer(buf, writable=True)
         request = Request(self.me, self.group[source], tag, self.context, buffer, blocking=True)
+        self.clock = self.engine.called(self.me, self.clock)
         self.engine.messages.receive(self.clock, self.me, request, self.turn(self.clock))
         return request
 

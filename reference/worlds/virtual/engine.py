@@ -46,8 +46,10 @@ _inside = threading.local()  # .rank is set in the threads of ranks: a launch fr
 class Engine:
     """All ranks, the queue of events, and what is waiting to be matched."""
 
-    def __init__(self, ranks: int, network: Network, slow: dict[int, float], buffered: bool, sharing: str):
-        self.network, self.buffered = network, buffered
+    def __init__(
+        self, ranks: int, network: Network, slow: dict[int, float], buffered: bool, sharing: str, overhead: float
+    ):
+        self.network, self.buffered, self.overhead = network, buffered, overhead
         self.ranks = [Rank(index, slow.get(index, 1.0)) for index in range(ranks)]
         self.record = Record()
         self.error: LaunchError | None = None
@@ -283,6 +285,10 @@ class Engine:
             me.computation = len(self.record.fields) if label else -1
             self.record.add((me.index, "compute", start, end, -1, 0, "", label))
         return end
+
+    def called(self, me: Rank, start: float) -> float:
+        """When a rank that posts a send or a receive at `start` has done so: LogGP's overhead o later."""
+        return self.computed(me, start, self.overhead, label="overhead") if self.overhead else start
 
     def count(self, rank: Any, nbytes: int) -> None:
         """Count a message that leaves `rank`."""

@@ -161,6 +161,7 @@ class PointToPoint:
             return self._nothing()
         synchronous = synchronous or not self._engine.buffered
         request = Request(self._me, self._context.group[dest], tag, self._context.key, buffer, synchronous=synchronous)
+        self._me.clock = self._engine.called(self._me, self._me.clock)
         self._engine.messages.send(self._me.clock, self._me, request, self._me.turn(self._me.clock))
         return request
 
@@ -185,6 +186,7 @@ class PointToPoint:
         request = self._filter(buffer, source, tag, blocking, Request if most is None else SmallReceive)
         if most is not None:
             request.most = most
+        self._me.clock = self._engine.called(self._me, self._me.clock)
         self._engine.messages.receive(self._me.clock, self._me, request, self._me.turn(self._me.clock))
         return request
 

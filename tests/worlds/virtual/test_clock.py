@@ -323,6 +323,30 @@ def test_messages_in_flight_share_one_latency(gap, last):
     assert times(program, 2, networks.uniform(alpha=1.0, beta=0.125, gap=gap)) == [last, last]
 
 
+@pytest.mark.parametrize("overhead, last", [(0.0, 9.0), (0.25, 17.125), (1.0, 65.125)])
+def test_the_processor_is_busy_with_each_message(overhead, last):
+    """64 in flight, 1/8 s each on the wire: as long as that, or as the sender needs to post them (LogGP's o)."""
+
+    def program(comm):
+        call = comm.Irecv if comm.rank else comm.Isend
+        mpi.waitall([call(np.zeros(1, "u1"), 1 - comm.rank) for _ in range(64)])
+
+    network = networks.uniform(alpha=1.0, beta=0.125, gap=0)
+    assert times(program, 2, network, overhead=overhead) == [last, last]
+
+
+def test_an_exchange_that_is_waited_for_takes_two_overheads_more():
+    """One for the receive and one for the send; the collectives of the virtual cluster pay them too."""
+
+    def program(comm):
+        for _ in range(3):
+            comm.Sendrecv(words(3), 1 - comm.rank, 0, words(3), 1 - comm.rank, 0)
+        comm.Barrier()
+
+    assert times(program, 2, overhead=0.25) == [3 * (4 + 0.5) + 1.5] * 2
+    assert times(program, 2, overhead=0.25, faults=[Slow(1, 3.0)]) == [3 * (4 + 1.5) + 2.5] * 2
+
+
 def test_an_unready_message_does_not_hold_up_a_ready_one():
     """Rank 0 posts to 1, who is late, and to 2, who is ready: the second goes first."""
 
