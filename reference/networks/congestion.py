@@ -1,7 +1,7 @@
 """Congestion: flows that share links, who gets how much, and how senders find out without asking.
 
-Elsewhere in this course a link carries one message at a time and the others wait (network.py). Real networks
-interleave packets, so flows share. Two questions, two classic answers:
+Unless told otherwise, a link of the virtual cluster carries one message at a time and the others wait (booking.py).
+Real networks interleave packets, so flows share, as in launch(..., sharing="fair"). Two questions, two classic answers:
 
     who should get how much?   max-min fair shares (Bertsekas & Gallager, "Data Networks", 1992, chapter 6): no flow
                                can get more without taking it from one that has no more. Found by progressive filling:

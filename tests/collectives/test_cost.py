@@ -278,6 +278,14 @@ def test_bus_bandwidth_is_that_of_nccl_tests():
     }
 
 
+def test_the_gap_is_that_of_deepeps_messages():
+    """128 tokens to 8 experts each, 194 us at 39 GB/s over a card of 50 GB/s (docs/legacy.md, 256 ranks, dispatch)."""
+    nbytes = 194e-6 * 39e9
+    assert cost.in_flight(1024, nbytes, Link(5e-6, 1 / 50e9)).seconds == pytest.approx(194e-6, rel=0.03)
+    assert cost.in_flight(1024, nbytes, Link(5e-6, 1 / 50e9, gap=5e-6)).seconds > 5e-3  # if latency held the port
+    assert cost.in_flight(0, 0, Link(5e-6, 1)).seconds == 0 and cost.in_flight(1, 8, LINK) == cost.messages(1, 8, LINK)
+
+
 def test_one_message_saves_latency_and_loses_overlap():
     assert cost.aggregated([3, 4, 5], Link(10, 1)) == (22, 42)
     assert cost.finish([0, 0, 0], [3, 4, 5], Link(10, 1)) == (22, 42)  # ready at one time: together

@@ -66,6 +66,10 @@ def test_an_oversubscribed_core_makes_flows_queue(oversubscription, rounds):
     "make, says",
     [
         (lambda: networks.uniform(alpha=-1), "alpha"),
+        (lambda: networks.uniform(gap=-1e-9), "a gap is a number of seconds, at least 0"),
+        (lambda: networks.fat_tree(2, 2, gap=float("nan")), "got nan"),
+        (lambda: networks.Torus((2,), gap=-1), "a gap is"),
+        (lambda: networks.Dragonfly(1, 1, 1, gap=-1), "a gap is"),
         (lambda: networks.two_level(0), "whole number"),
         (lambda: networks.fat_tree(2, 2, oversubscription=8), "no cable"),
         (lambda: SwitchTree((Level(4, 0, 0), Level(6, 0, 0))), r"\[4, 6\]"),

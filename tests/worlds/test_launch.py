@@ -51,6 +51,8 @@ NAN, INF = float("nan"), float("inf")
         ({"faults": [Slow(0.5, 2.0)]}, "rank=0.5"),
         ({"network": SimpleNamespace(gamma=0.0, node=int, route=lambda a, b: networks.Route(NAN, 1.0))}, "nan"),
         ({"network": SimpleNamespace(gamma=INF, node=int, route=lambda a, b: networks.Route(0.0, 1.0))}, "inf"),
+        ({"network": SimpleNamespace(gamma=0.0, node=int, route=lambda a, b: networks.Route(0, 1, (), -1))}, "a gap"),
+        ({"overhead": -1e-9}, "overhead must be a finite number"),
         ({"program": 5}, "got int"),
     ],
 )
