@@ -188,7 +188,7 @@ def asks_while_others_wait(comm):
     counts(comm)
 
 
-@pytest.mark.parametrize("program", [counts, asks_with_all, asks_while_others_wait])
+@pytest.mark.parametrize("program", [asks_with_all, asks_while_others_wait])
 def test_a_loop_that_might_end_runs_into_the_time_limit_and_the_report_says_why(program):
     with pytest.raises(TimedOut, match=r"no rank has done anything but poll.*rank 0 .*\d times in a row") as caught:
         launch(program, 3, timeout=0.5 * pace())
@@ -215,7 +215,7 @@ def test_a_failure_is_told_although_others_go_on_until_the_time_is_over():
             comm.Iprobe()
 
     with pytest.raises(RankFailed, match=r"raised on rank 1: ValueError: no more.*rank 0 then went on until") as caught:
-        launch(program, 2, timeout=0.5 * pace())
+        launch(program, 2, timeout=0.3 * pace())
     assert [status.rank for status in caught.value.roll_call] == [0, 1]
 
 
@@ -303,7 +303,7 @@ def test_an_endless_exchange_is_told_as_one():
     with pytest.raises(
         TimedOut, match=r"the ranks go on exchanging messages: [\d,]+ in all, [\d,]+ of them in the last"
     ):
-        launch(program, 2, timeout=0.5 * pace())
+        launch(program, 2, timeout=0.3 * pace())
 
 
 def test_endless_calls_without_messages_are_told_as_such():
@@ -314,4 +314,4 @@ def test_endless_calls_without_messages_are_told_as_such():
     with pytest.raises(
         TimedOut, match=r"the ranks go on making calls \(rank 0 called Barrier\(\) last\), but no message"
     ):
-        launch(program, 1, timeout=0.5 * pace())
+        launch(program, 1, timeout=0.3 * pace())
