@@ -46,7 +46,8 @@ DOUBLE, FLOAT, BYTE, BOOL = map(datatype, ("DOUBLE", "FLOAT", "BYTE", "C_BOOL"))
 INT, LONG, INT32_T, INT64_T, UINT8_T = map(datatype, ("INT", "LONG", "INT32_T", "INT64_T", "UINT8_T"))
 ERR_ARG, ERR_BUFFER, ERR_COMM, ERR_DIMS = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_COMM, MPI.ERR_DIMS
 ERR_OP, ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TYPE = MPI.ERR_OP, MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TYPE
-ERR_COUNT, ERR_DISP, ERR_TRUNCATE, ERR_WIN = MPI.ERR_COUNT, MPI.ERR_DISP, MPI.ERR_TRUNCATE, MPI.ERR_WIN
+ERR_COUNT, ERR_DISP, ERR_GROUP = MPI.ERR_COUNT, MPI.ERR_DISP, MPI.ERR_GROUP
+ERR_TRUNCATE, ERR_WIN = MPI.ERR_TRUNCATE, MPI.ERR_WIN
 ERR_RMA_RANGE, ERR_RMA_SHARED, ERR_RMA_SYNC = MPI.ERR_RMA_RANGE, MPI.ERR_RMA_SHARED, MPI.ERR_RMA_SYNC
 ERR_ASSERT, ERR_LOCKTYPE, ERR_REQUEST = MPI.ERR_ASSERT, MPI.ERR_LOCKTYPE, MPI.ERR_REQUEST
 LOCK_EXCLUSIVE, LOCK_SHARED = MPI.LOCK_EXCLUSIVE, MPI.LOCK_SHARED
@@ -87,7 +88,8 @@ API = {
     "operations": "Create Free Is_commutative Reduce_local",
     "statuses": "Get_source Get_tag Get_error Get_count Get_elements Set_elements Is_cancelled Set_cancelled",
     "windows": "Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate "
-    "Lock Unlock Lock_all Unlock_all Flush Flush_all Flush_local Flush_local_all Fence Sync Shared_query tomemory Free",
+    "Lock Unlock Lock_all Unlock_all Flush Flush_all Flush_local Flush_local_all Fence Start Complete Post Wait Test "
+    "Sync Shared_query Get_group tomemory Free",
 }
 
 

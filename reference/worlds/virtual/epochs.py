@@ -1,7 +1,8 @@
 """When a rank may access a window: the epochs of MPI, and the locks that keep others out.
 
 A rank has access between two fences, or while it holds a lock: of one rank's memory (Lock), of several, or of all
-(Lock_all, which is a shared lock of each). These are kept apart: no lock while accesses since the last fence are not
+(Lock_all, which is a shared lock of each), or from Start to Complete, to ranks that have opened theirs to it with Post,
+and keep it open until Wait. These are kept apart: no lock while accesses since the last fence are not
 complete, no fence while a lock is held. What breaks a rule raises mpi4py's exception of the class that MPI names for
 it, also where a real MPI lets it pass (MPICH: a Put to a rank that is not locked, while another one is).
 
@@ -10,7 +11,7 @@ served on the virtual clock, ties by rank. So nobody starves: a shared request w
 before. A lock is granted at the moment of the request, or when the last holder who stands in the way unlocks, that is,
 when all of that one's accesses are complete. Requests and grants travel in no time.
 
-Left out: Start, Complete, Post, Wait (epochs of single pairs of ranks). MODE_NOCHECK changes nothing.
+MODE_NOCHECK changes nothing.
 Source: MPI 4.1, section 12.5.
 """
 
@@ -23,7 +24,8 @@ from ... import mpi
 from .completion import Completion
 
 FENCE = {mpi.MODE_NOSTORE, mpi.MODE_NOPUT, mpi.MODE_NOPRECEDE, mpi.MODE_NOSUCCEED}  # assertions that a fence takes
-LOCK = {mpi.MODE_NOCHECK}
+LOCK = {mpi.MODE_NOCHECK}  # a lock, and Start
+POST = {mpi.MODE_NOCHECK, mpi.MODE_NOSTORE, mpi.MODE_NOPUT}
 COLLECTIVE = mpi.MODE_NOPRECEDE | mpi.MODE_NOSUCCEED  # if one rank asserts these, all must
 
 
@@ -75,6 +77,29 @@ class Locks:
             turn.complete(engine, time)
 
 
+class Signals:
+    """What ranks tell each other of their epochs, from one to another: the n-th that is given meets the n-th expected.
+
+    Shared by the ranks of a window, whose numbers `giver` and `taker` are. Signals travel in no time.
+    """
+
+    def __init__(self):
+        self._signals: dict[tuple, Completion] = {}
+        self._numbers: dict[tuple, int] = {}
+
+    def _next(self, side: str, *key: Any) -> Completion:
+        number = self._numbers[side, *key] = self._numbers.get((side, *key), 0) + 1
+        return self._signals.setdefault((*key, number), Completion())
+
+    def give(self, kind: str, giver: int, taker: int) -> Completion:
+        """The next signal of this kind that `giver` gives `taker`; it is for the giver to complete it."""
+        return self._next("given", kind, giver, taker)
+
+    def expect(self, kind: str, giver: int, taker: int) -> Completion:
+        """The next signal of this kind that `taker` gets from `giver`."""
+        return self._next("taken", kind, giver, taker)
+
+
 class Epochs:
     """What one rank of a window may access now, and what it may begin or end. Raises mpi.Exception for what it may not.
 
@@ -86,6 +111,8 @@ class Epochs:
         self.size = size
         self.locked: set[int] = set()  # targets of Lock
         self.all = self.fenced = self.used = False
+        self.started: list[int] | None = None  # targets of Start, until Complete
+        self.posted: list[int] | None = None  # origins of Post, until Wait
 
     def check_rank(self, rank: int) -> None:
         """ERR_RANK unless it is a rank of the window, or PROC_NULL."""
@@ -96,7 +123,7 @@ class Epochs:
         """The rank begins an access to the target's memory."""
         if self.fenced and not self._passive():
             self.used = True
-        else:
+        elif target not in (self.started or ()):
             self.hold(target)
 
     def hold(self, target: int) -> None:
@@ -113,6 +140,8 @@ class Epochs:
     def lock(self, target: int) -> None:
         """Begin an epoch of access to one rank."""
         self._no_fence_epoch()
+        if self.started is not None:
+            self._nothing_locked()
         if self.all or target in self.locked:
             raise refused(mpi.ERR_RMA_SYNC, f"rank {target}'s memory is locked already: one lock at a time")
         self.locked.add(target)
@@ -144,14 +173,42 @@ class Epochs:
 
     def free(self) -> None:
         """The window is given up."""
+        self._no_fence_epoch()
         self._nothing_locked()
-        if self.used:
-            raise refused(mpi.ERR_RMA_SYNC, "accesses since the last fence are not complete: call Fence first")
+
+    def start(self, targets: list[int]) -> None:
+        """Begin an epoch of access to ranks that post theirs."""
+        self._no_fence_epoch()
+        self._nothing_locked(posted=False)
+        self.started = targets
+
+    def post(self, origins: list[int]) -> None:
+        """Begin an epoch in which these ranks have access to this one's memory."""
+        self._no_fence_epoch()
+        if self.posted is not None:
+            raise refused(mpi.ERR_RMA_SYNC, "the epoch of the last Post has not been ended: call Wait first")
+        self.posted = origins
+
+    def complete(self) -> list[int]:
+        """End what `start` began; to whom it was."""
+        targets, self.started = self.started, None
+        if targets is None:
+            raise refused(mpi.ERR_RMA_SYNC, "no Start to be completed")
+        return targets
+
+    def exposed(self) -> list[int]:
+        """To whom `post` has opened the memory."""
+        if self.posted is None:
+            raise refused(mpi.ERR_RMA_SYNC, "no Post to wait for")
+        return self.posted
 
     def _passive(self) -> bool:
         return self.all or bool(self.locked)
 
-    def _nothing_locked(self) -> None:
+    def _nothing_locked(self, posted: bool = True) -> None:
+        if self.started is not None or (posted and self.posted is not None):
+            which = "Post" if self.started is None else "Start"
+            raise refused(mpi.ERR_RMA_SYNC, f"the epoch of {which} has not been ended")
         if self._passive():
             which = "Lock_all" if self.all else f"Lock of {', '.join(map(str, sorted(self.locked)))}"
             raise refused(mpi.ERR_RMA_SYNC, f"the epoch of {which} has not been ended")

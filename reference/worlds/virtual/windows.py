@@ -22,7 +22,7 @@ from ...collectives.rounds import Blocks, steps
 from ..errors import BufferChanged
 from . import report
 from .completion import Completion
-from .epochs import COLLECTIVE, FENCE, LOCK, Locks, Turn, check_assertion, refused
+from .epochs import COLLECTIVE, FENCE, LOCK, POST, Locks, Signals, Turn, check_assertion, refused
 from .one_sided import OneSided
 
 
@@ -34,7 +34,10 @@ class VirtualWindow(OneSided):
             raise mpi.Exception(mpi.ERR_ARG)
         own = comm.for_window()
         super().__init__(own, self._allocate(comm, nbytes), disp_unit)
-        self._locks: list[Locks] = own.meet("win_allocate", [Locks() for _ in range(comm.size)])[0]
+        locks, signals = own.meet("win_allocate", ([Locks() for _ in range(comm.size)], Signals()))[0]
+        self._locks: list[Locks] = locks
+        self._signals: Signals = signals
+        self._closings: list[Completion] = []  # of the origins of Post
         comm._engine.windows.append(self)
 
     def _allocate(self, comm: Any, nbytes: int) -> list[np.ndarray]:
@@ -116,6 +119,52 @@ class VirtualWindow(OneSided):
         asserted = {"assertion": assertion & COLLECTIVE} if assertion & COLLECTIVE else {}
         self._comm.carry_out("Fence", asserted, lambda agent: steps(agent, rounds, nothing, nothing))
 
+    def Start(self, group: Any, assertion: int = 0) -> None:
+        """Begin an epoch of access to the ranks of a group; waits until each of them has called Post."""
+        targets = self._members("Start", group, assertion, LOCK)
+        self._epochs.start(targets)
+        openings = [self._signals.expect("opening", target, self._comm.rank) for target in targets]
+        if openings:
+            self._comm._engine.wait(self._comm._me, openings)
+
+    def Complete(self) -> None:
+        """End it: everything begun is complete."""
+        self._enter("Complete")
+        targets = self._epochs.complete()
+        self._complete(targets)
+        self._give("closing", targets)
+
+    def Post(self, group: Any, assertion: int = 0) -> None:
+        """Begin an epoch in which the ranks of a group have access to this rank's memory; waits for nobody."""
+        origins = self._members("Post", group, assertion, POST)
+        self._epochs.post(origins)
+        self._closings = [self._signals.expect("closing", origin, self._comm.rank) for origin in origins]
+        self._give("opening", origins)
+
+    def Wait(self) -> None:
+        """End it, when each of them has called Complete."""
+        self._enter("Wait")
+        self._epochs.exposed()
+        if self._closings:
+            self._comm._engine.wait(self._comm._me, self._closings)
+        self._epochs.posted = None
+
+    def Test(self) -> bool:
+        """Whether each of them has called Complete, and then it is ended. Asking takes a moment."""
+        self._enter("Test")
+        self._epochs.exposed()
+        engine, me = self._comm._engine, self._comm._me
+        engine.poll(me)
+        done = all(closing.done_at is not None and closing.done_at <= me.clock for closing in self._closings)
+        engine.polled(me, done)
+        if done:
+            self._epochs.posted = None
+        return done
+
+    def Get_group(self) -> Any:
+        """The ranks of the window."""
+        return self._comm.Get_group()
+
     def Free(self) -> None:
         """Give the window up; called by all ranks."""
         self._enter("Free")
@@ -129,6 +178,27 @@ class VirtualWindow(OneSided):
         accesses = [access for pending in self._pending.values() for access in pending]
         me = self._comm._me.index
         return accesses + [locks.held[me] for locks in self._locks if me in locks.held]
+
+    def _members(self, name: str, group: Any, assertion: int, allowed: set[int]) -> list[int]:
+        """The numbers, in this window, of a group's ranks."""
+        members = [] if group == mpi.GROUP_EMPTY else group.members
+        ranks = [self._comm._context.rank_of.get(member, -1) for member in members]
+        self._enter(name, f"group={ranks}")
+        check_assertion(assertion, allowed)
+        if -1 in ranks:
+            raise refused(mpi.ERR_GROUP, "a rank of this group is not in the window")
+        return ranks
+
+    def _give(self, kind: str, ranks: Iterable[int]) -> None:
+        """Tell these ranks."""
+        engine, me = self._comm._engine, self._comm._me
+        signals = [self._signals.give(kind, self._comm.rank, rank) for rank in ranks]
+
+        def arrive(time: float) -> None:
+            for signal in signals:
+                signal.complete(engine, time)
+
+        engine.post(me.clock, me.index, arrive)
 
     def _ask(self, targets: Iterable[int], exclusive: bool) -> None:
         """Wait for the locks of these ranks' memory."""

@@ -2,6 +2,7 @@
 
 import itertools
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -225,6 +226,8 @@ WRONG = {
     "a Put after the last fence": (both(lambda w: w.Fence(mpi.MODE_NOSUCCEED), PUT), SYNC),
     "a Free in a Lock": (both(SHARE, lambda w: w.Free()), SYNC),
     "a Free between fences": (both(FENCE, PUT, lambda w: w.Free()), SYNC),
+    "a Complete without a Start": (lambda w: w.Complete(), SYNC),
+    "a Wait without a Post": (lambda w: w.Wait(), SYNC),
     "a Put to nobody": (both(FENCE, lambda w: w.Put(ONE, 99)), RANK),
     "a Put before the window": (both(FENCE, lambda w: w.Put(ONE, 0, -1)), mpi.ERR_DISP),
     "a negative count": (both(FENCE, lambda w: w.Put(ONE, 0, (0, -2))), mpi.ERR_COUNT),
@@ -234,6 +237,10 @@ STRICTER = {  # MPICH lets these pass, or names another class
     "a Put to a rank that is not locked": (both(SHARE, lambda w: w.Put(ONE, 1)), SYNC),
     "a Flush of a rank that is not locked": (both(SHARE, lambda w: w.Flush(1)), SYNC),
     "a request between fences": (both(FENCE, lambda w: w.Rput(ONE, 0)), SYNC),
+    "a Put to a rank that was not started": (both(lambda w: w.Start(mpi.GROUP_EMPTY), PUT), SYNC),
+    "a Lock after Start": (both(lambda w: w.Start(mpi.GROUP_EMPTY), SHARE), SYNC),
+    "a Fence after Post": (both(lambda w: w.Post(mpi.GROUP_EMPTY), FENCE), SYNC),
+    "two Posts": (both(lambda w: w.Post(mpi.GROUP_EMPTY), lambda w: w.Post(mpi.GROUP_EMPTY)), SYNC),
     "another lock type": (lambda w: w.Lock(0, 77), mpi.ERR_LOCKTYPE),
     "an unknown assertion": (lambda w: w.Lock_all(1 << 20), mpi.ERR_ASSERT),
     "a fence's assertion for a lock": (lambda w: w.Lock(0, SHARED, mpi.MODE_NOSTORE), mpi.ERR_ASSERT),
@@ -255,7 +262,8 @@ def refusals(comm, names):
             (WRONG | STRICTER)[name][0](window)
         except mpi.Exception as error:
             found[name] = error.Get_error_class()
-        for end in (window.Unlock_all, lambda: window.Unlock(0), window.Fence, window.Free):  # noqa: B023
+        ends = window.Unlock_all, partial(window.Unlock, 0), window.Complete, window.Wait, window.Fence, window.Free
+        for end in ends:
             with suppress(mpi.Exception):
                 end()
     return found
@@ -338,11 +346,73 @@ def test_windows_and_requests_outlive_their_communicator(world):
     assert launch(outlives_its_communicator, 3, world=world).results == [3.0] * 3
 
 
+def pairs_of_ranks(comm):
+    """Rank 0 puts into the others' memory, whoever is ready; then they put into rank 0's."""
+    window, mine = window_of(comm, comm.size)
+    group = window.Get_group()
+    others, first = group.Excl([0]), group.Incl([0])
+    if comm.rank == 0:
+        window.Start(others)
+        for rank in range(1, comm.size):
+            window.Put(np.full(1, 10.0 + rank), rank)
+        window.Complete()
+        window.Post(others, mpi.MODE_NOSTORE)
+        while not window.Test():
+            pass
+    else:
+        window.Post(first)
+        window.Wait()
+        window.Start(first)
+        window.Accumulate(mine[:1] * 2, 0, comm.rank)
+        window.Complete()
+    window.Start(mpi.GROUP_EMPTY)
+    window.Complete()
+    window.Post(mpi.GROUP_EMPTY)
+    window.Wait()
+    seen = mine.tolist()
+    window.Free()
+    return seen
+
+
+def test_pairs_of_ranks(world):
+    want = [[0, 22, 24], [11, 0, 0], [12, 0, 0]]
+    assert launch(pairs_of_ranks, 3, world=world).results == want
+
+
+def test_start_waits_for_post_and_wait_for_complete():
+    def program(comm):
+        window, _ = window_of(comm)
+        other = window.Get_group().Incl([1 - comm.rank])
+        if comm.rank == 0:
+            window.Start(other)
+            began = mpi.wtime(comm)
+            mpi.compute(comm, 2.0)
+            window.Complete()
+            return began
+        mpi.compute(comm, 1.0)
+        window.Post(other)
+        window.Wait()
+        return mpi.wtime(comm)
+
+    assert launch(program, 2, network=FREE).results == [1.0, 3.0]
+
+
+def test_a_start_without_a_post_is_a_deadlock():
+    def program(comm):
+        window, _ = window_of(comm)
+        if comm.rank == 0:
+            window.Start(window.Get_group().Incl([1]))
+
+    with pytest.raises(Deadlock) as caught:
+        launch(program, 2)
+    assert caught.value.roll_call[0].call == "Start(group=[1])"
+
+
 def test_what_is_lacking_says_so():
     def program(comm):
         window, _ = window_of(comm)
-        with pytest.raises(NotImplementedError, match="Start"):
-            window.Start(None)
+        with pytest.raises(NotImplementedError, match="Attach"):
+            window.Attach(None)
 
     launch(program, 1)
 
