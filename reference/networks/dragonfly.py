@@ -3,7 +3,7 @@
 Idea      Routers of a group act as one large router, so that three links lead anywhere: to the router of the own group
           that has the link to the other group, across, and on to the router that is meant. This is minimal routing.
           There is one such link a pair of groups: traffic from one group to one other meets there.
-Price     alpha + n beta of the slowest link of the way; the message holds all its links.
+Price     alpha + n beta of the slowest link of the way; the message holds all its links for g + n beta.
 Source    Kim, Dally, Scott & Abts, "Technology-driven, highly-scalable dragonfly topology" (2008).
 Left out  Valiant's detour over a third group, which spreads such traffic, and the choice between the two by load.
 """

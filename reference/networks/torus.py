@@ -4,7 +4,7 @@ Idea      A message corrects its coordinates one after the other, the last axis 
           each in the shorter direction: dimension-ordered routing. It needs no tables, and messages on different
           axes cannot wait for each other in a circle. It does not spread load: who wants the same link waits, while
           others are idle.
-Price     alpha + hops * hop + n beta; the message holds all links of its way, each for its own direction only.
+Price     alpha + hops * hop + n beta; the message holds all links of its way for g + n beta, in its direction.
 Source    Dally & Towles, "Principles and Practices of Interconnection Networks" (2004), chapters 5 and 8.
 Left out  Virtual channels, which the rings of an axis need against deadlock; ways that avoid what is busy.
 """
