@@ -96,8 +96,8 @@ def lint_parts() -> dict[str, list]:
 def test_parts(wanted: Part, long: bool = False) -> dict[str, dict[str, list]]:
     """Return the commands that run what is wanted of unit tests, graders and notebooks, by these kinds.
 
-    long: only properties, with many examples (tests/examples.py), and tests of graders that are marked so. Each may
-    take ten times as long.
+    long: only properties, with many examples (tests/examples.py), and tests that are marked so. Each may take ten
+    times as long.
     """
     pytest = [sys.executable, "-m", "pytest", "-n", WORKERS, "-p", "tests.cpu_seconds"]
     tests = [*pytest, "--dist=loadgroup", f"--timeout={TEST_SECONDS * pace.pace():.0f}"]
@@ -108,7 +108,7 @@ def test_parts(wanted: Part, long: bool = False) -> dict[str, dict[str, list]]:
         tests += ["--hypothesis-profile=many", f"--timeout={patience:.0f}"]
         where, *marks = [word for word in wanted.graders if word != "-m"] or [""]
         graders = (where, "-m", " and ".join(["long", *marks])) if where else ()
-        wanted = Part(f"{wanted.name}, at length", wanted.unit and ("-m", "hypothesis", *wanted.unit), graders)
+        wanted = Part(f"{wanted.name}, at length", wanted.unit and ("-m", "hypothesis or long", *wanted.unit), graders)
     commands = {
         "unit": [*tests, *wanted.unit],
         # by themselves: they fork a child for each answer, which takes longer where all else has been imported

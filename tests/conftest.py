@@ -1,5 +1,6 @@
 """What all tests share: the two worlds, torch.distributed's own results, and how hypothesis tries examples."""
 
+import re
 from contextlib import contextmanager
 
 import pytest
@@ -10,8 +11,14 @@ register()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
-def pytest_collection_modifyitems(items):
-    """Of several workers (`pytest -n 2 --dist loadgroup`) one alone starts real ranks: they occupy a machine by far."""
+def pytest_collection_modifyitems(config, items):
+    """Of several workers (`pytest -n 2 --dist loadgroup`) one alone starts real ranks: they occupy a machine by far.
+
+    Tests that take long, and are marked so, are only run when they are asked for: pytest -m long.
+    """
+    if not re.search(r"\blong\b", config.option.markexpr):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
         if item.get_closest_marker("mpi") or "oracles" in item.fixturenames or _world(item) == "mpi":
             item.add_marker(pytest.mark.xdist_group("real ranks"))

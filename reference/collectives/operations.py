@@ -64,7 +64,7 @@ def _made(op: Any) -> Callable:
         low, high = np.asarray(into), np.array(other)
         if other_first:
             low, high = high, low
-        kind = mpi.datatype(low.dtype.str.lstrip("<=|"))
+        kind = mpi.datatype(low.dtype.char)
         op.function(*(mpi.buffer.frombuffer(array.view(np.uint8)) for array in (low, high)), kind)
         if not other_first:
             low[...] = high

@@ -117,7 +117,8 @@ def _code_of_tensor(tensor: Any) -> str:
         capsule = tensor.__dlpack__()
         start = pythonapi.PyCapsule_GetPointer(py_object(capsule), b"dltensor")
         kind, bits, lanes, _ = string_at(start + 20, 4)
-        return "bfloat16" if kind == 4 else element_type(np.dtype(f"{DLPACK_KINDS[kind]}{bits * lanes // 8}"))[0]
+        letter = "c" if (kind, lanes) == (2, 2) else DLPACK_KINDS.get(kind)  # a complex number is also two of a float
+        return "bfloat16" if kind == 4 else element_type(np.dtype(f"{letter}{bits * lanes // 8}"))[0]
     except Exception as error:
         name = type(tensor).__name__
         raise mpi.NotOffered(

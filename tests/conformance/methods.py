@@ -65,13 +65,16 @@ def methods(comm: Any, folder: str, file: str) -> list[str]:
     return sorted(f"{case.__name__}.{name}" for case in set(cases) for name in loader.getTestCaseNames(case))
 
 
-def run_method(comm: Any, folder: str, file: str, method: str) -> tuple[str, str]:
-    """Run it on this rank: ("passed" | "skipped" | "refused" | "failed", why)."""
-    case_name, name = method.split(".")
-    case = getattr(Loader(folder, comm).module(file), case_name)(name)
-    result = Result()
-    case.run(result)
-    return result.told()
+def run_methods(comm: Any, folder: str, file: str, methods: list[str]) -> list[tuple[str, str]]:
+    """Run them on this rank, one after the other: each ("passed" | "skipped" | "refused" | "failed", why)."""
+    module, told = Loader(folder, comm).module(file), []
+    for method in methods:
+        case, name = method.split(".")
+        result = Result()
+        getattr(module, case)(name).run(result)
+        told.append(result.told())
+        comm.Barrier()
+    return told
 
 
 class Result(unittest.TestResult):

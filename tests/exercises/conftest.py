@@ -1,9 +1,5 @@
-"""Tests of graders say which exercise and chapter they belong to, so that they can be selected by a mark.
+"""Tests of graders say which exercise and chapter they belong to, so that they can be selected by a mark."""
 
-Those that take long, and are marked so, are only run when they are asked for: pytest -m long.
-"""
-
-import re
 import sys
 from pathlib import Path
 
@@ -13,11 +9,8 @@ HERE = Path(__file__).parent
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks at marks
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(items):
     """A test that is given an exercise belongs to its chapter; other modules say `pytestmark` if they are of one."""
-    if not re.search(r"\blong\b", config.option.markexpr):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
     own = [item for item in items if HERE in item.path.parents]
     given = {item: item.callspec.params["name"] for item in own if "name" in getattr(item, "fixturenames", ())}
     chapters = _chapters() if given else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from operator import index
 
 from ... import mpi
@@ -26,7 +27,9 @@ class ObjectMessages(PointToPoint):
         self._send("ssend", pack(obj), dest, tag, synchronous=True)
 
     def recv(self, buf=None, source=mpi.ANY_SOURCE, tag=mpi.ANY_TAG, status=None):
-        """Receive an object."""
+        """Receive an object, of any size: memory for it is not looked at, as in mpi4py."""
+        if buf is not None:
+            warnings.warn("the 'buf' argument is deprecated", UserWarning, stacklevel=2)
         return self._receive("recv", None, source, tag, status)
 
     def sendrecv(

@@ -24,8 +24,8 @@ def pack(obj: Any) -> Buffer:
 
 
 def unpack(parcel: np.ndarray) -> Any:
-    """The object behind the bytes."""
-    return pickle.loads(parcel.tobytes())
+    """The object behind the bytes; of a message without any, None."""
+    return pickle.loads(parcel.tobytes()) if parcel.size else None
 
 
 def barrier(agent: Agent) -> Generator[list, None, Any]:
