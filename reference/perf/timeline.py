@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from ctypes import py_object, pythonapi
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ class Record:
 
     def __init__(self) -> None:
         self.fields: list[Any] = []
+        pythonapi.PyObject_GC_UnTrack(py_object(self.fields))  # words and numbers: nothing to search for circles
         self.add = self.fields.extend
 
     def lengthened(self, place: int, start: float, end: float, label: str) -> bool:

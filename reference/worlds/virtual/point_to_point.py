@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +39,15 @@ class Lacking:
         raise mpi.NotOffered(f"{self.name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
 
 
-@cache
-def _is_machinery(filename: str) -> bool:
-    """Whether a call from this file is not the program's own line."""
-    return filename.startswith(_MACHINERY)
+class _Files(dict):
+    """Whether a call from a file is not the program's own line. Each call asks for some: a dict answers quickest."""
+
+    def __missing__(self, filename: str) -> bool:
+        found = self[filename] = filename.startswith(_MACHINERY)
+        return found
+
+
+_is_machinery = _Files()
 
 
 def read_message(buf: Any, peer: int, writable: bool = False) -> Buffer:
@@ -136,7 +140,7 @@ class PointToPoint:
         """_enter, also when the communicator has been freed: what it has begun is to be completed."""
         me, frame = self._me, sys._getframe(2)
         self._engine.check(me)
-        while _is_machinery(frame.f_code.co_filename):
+        while _is_machinery[frame.f_code.co_filename]:
             frame = frame.f_back
         me.calls[name] += 1
         me.call, me.group = spelling.Call(name, describe, values), self._context

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ... import mpi
 from .. import spelling
 from ..buffers import Buffer
@@ -30,7 +28,7 @@ class VirtualRequest:
     def _begin(self, completion: Completion | None) -> None:
         self._completion = completion
         if completion is not None:
-            self._before = None if self._watched is None else self._watched.now().copy()
+            self._before = None if self._watched is None else self._watched.now().tobytes()
             self._comm._me.requests.add(self)
 
     def __bool__(self) -> bool:
@@ -126,7 +124,7 @@ class VirtualRequest:
         """The program learns that the request is complete."""
         completion, self._completion = self._completion, None
         self._comm._me.requests.discard(self)
-        changed = self._watched is not None and not np.array_equal(self._watched.now(), self._before)
+        changed = self._watched is not None and self._watched.now().tobytes() != self._before
         if changed or completion.changed():
             self._comm.refuse(BufferChanged, report.changed_cause(completion))
         return self._comm._finish(completion, status)
