@@ -26,6 +26,7 @@ from .datatypes import Layout as Layout
 from .datatypes import datatype
 from .nulls import guarded
 from .operations import Op as Op
+from .operations import free_operations as free_operations
 from .operations import operation
 from .start import MPI
 from .start import NotOffered as NotOffered

@@ -32,6 +32,8 @@ class Op(MPI.Op):
             raise AttributeError(f"an operation is made from a function, not from {type(function).__name__}")
         made = super().Create(function, commute) if MPI.Is_initialized() else cls()
         made.function, made.commutes = function, bool(commute)
+        if MPI.Op.__bool__(made):
+            _alive.append(made)
         return made
 
     def Free(self) -> None:
@@ -39,7 +41,9 @@ class Op(MPI.Op):
         if self.function is None:
             raise MPI.Exception(MPI.ERR_OP)
         if MPI.Op.__bool__(self):
+            handle = self.handle
             super().Free()
+            _alive[:] = [op for op in _alive if op is not self and op.handle != handle]  # it may have been copied
         self.function = None
 
     def __call__(self, x: Any, y: Any) -> Any:
@@ -80,6 +84,15 @@ class Op(MPI.Op):
             raise NotOffered("Reduce_local is for ranks: import reference.worlds, or start MPI: mpi.world()")
         else:
             Op.reduce_local(self, inbuf, inoutbuf)
+
+
+_alive: list[Op] = []  # those that MPI knows and that have not been freed; mpi4py has room for 32
+
+
+def free_operations() -> None:
+    """Free all operations that a program has made and left."""
+    for op in list(_alive):
+        op.Free()
 
 
 def operation(name: str) -> Op:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import c_char_p, c_void_p, py_object, pythonapi, string_at
+from ctypes import PyDLL, c_char_p, c_void_p, py_object, string_at
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -11,7 +11,9 @@ import numpy as np
 from .. import mpi
 
 DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
-pythonapi.PyCapsule_GetPointer.restype, pythonapi.PyCapsule_GetPointer.argtypes = c_void_p, [py_object, c_char_p]
+_python = PyDLL(None)  # Python itself, with types of our own
+_python.PyCapsule_GetName.restype, _python.PyCapsule_GetName.argtypes = c_char_p, [py_object]
+_python.PyCapsule_GetPointer.restype, _python.PyCapsule_GetPointer.argtypes = c_void_p, [py_object, c_char_p]
 
 
 class Scattered(NamedTuple):
@@ -115,15 +117,14 @@ def _code_of_tensor(tensor: Any) -> str:
     """The type of a DLPack tensor: kind, bits and lanes, behind its address, device and number of dimensions."""
     try:
         capsule = tensor.__dlpack__()
-        start = pythonapi.PyCapsule_GetPointer(py_object(capsule), b"dltensor")
-        kind, bits, lanes, _ = string_at(start + 20, 4)
-        letter = "c" if (kind, lanes) == (2, 2) else DLPACK_KINDS.get(kind)  # a complex number is also two of a float
-        return "bfloat16" if kind == 4 else element_type(np.dtype(f"{letter}{bits * lanes // 8}"))[0]
+        name = _python.PyCapsule_GetName(capsule)
+        start = _python.PyCapsule_GetPointer(capsule, name) + (32 if name.endswith(b"_versioned") else 0)
+        code, bits, lanes, _ = string_at(start + 20, 4)
+        letter = "c" if (code, lanes) == (2, 2) else DLPACK_KINDS.get(code)  # a complex number is also two of a float
+        return "bfloat16" if code == 4 else element_type(np.dtype(f"{letter}{bits * lanes // 8}"))[0]
     except Exception as error:
-        name = type(tensor).__name__
-        raise mpi.NotOffered(
-            f"the type of the elements of this {name} is not known: say it, [x, mpi.DOUBLE]"
-        ) from error
+        kind = type(tensor).__name__
+        raise mpi.NotOffered(f"the type of this {kind}'s elements is not known: say it, [x, mpi.DOUBLE]") from error
 
 
 @cache

@@ -91,6 +91,10 @@ def _window(memory: Any, disp_unit: int = 1, info: Any = None, comm: Any = None)
     return window
 
 
+def _own_window(size: int, disp_unit: int = 1, info: Any = None, comm: Any = None) -> Any:
+    return mpi.win_allocate(comm, size, disp_unit)
+
+
 def _shared_window(size: int, disp_unit: int = 1, info: Any = None, comm: Any = None) -> Any:
     return mpi.win_allocate_shared(comm, size, disp_unit)
 
@@ -125,7 +129,9 @@ class VirtualNames(Names):
         groups.VirtualGroup,
         calls(groups.VirtualGroup, "Union Intersection Difference Compare Translate_ranks"),
     )
-    Win = standing("Win", windows.VirtualWindow, {"Create": _window, "Allocate_shared": _shared_window})
+    Win = standing(
+        "Win", windows.VirtualWindow, {"Create": _window, "Allocate": _own_window, "Allocate_shared": _shared_window}
+    )
     Comm = standing("Comm", communicator.Communicator, {"Compare": communicator.Communicator.Compare})
     Intracomm = standing("Intracomm", communicator.Communicator)
     Cartcomm = standing("Cartcomm", communicator.CartCommunicator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import subprocess
 import sys
@@ -14,24 +15,25 @@ BUILD = Path(__file__).parents[2] / "build"
 
 
 def folder() -> Path:
-    """The folder with mpi4py's tests; fetched if it is not there."""
-    tests = BUILD / f"mpi4py-{VERSION}" / "test"
-    if not tests.is_dir():
-        archive = BUILD / f"mpi4py-{VERSION}.tar.gz"
-        if not archive.is_file():
-            fetch()
-        found = hashlib.sha256(archive.read_bytes()).hexdigest()
-        if found != SHA256:
-            raise ValueError(f"{archive} is not mpi4py {VERSION}: its SHA-256 is {found}. Delete it and try again")
-        with tarfile.open(archive) as sources:
-            sources.extractall(BUILD, [member for member in sources if "/test/" in member.name], filter="data")
+    """The folder with mpi4py's tests; fetched if it is not there, by one process at a time."""
+    tests, archive = BUILD / f"mpi4py-{VERSION}" / "test", BUILD / f"mpi4py-{VERSION}.tar.gz"
+    BUILD.mkdir(exist_ok=True)
+    with open(BUILD / "mpi4py.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not tests.is_dir():
+            if not archive.is_file():
+                fetch()
+            found = hashlib.sha256(archive.read_bytes()).hexdigest()
+            if found != SHA256:
+                raise ValueError(f"{archive} is not mpi4py {VERSION}: its SHA-256 is {found}. Delete it and try again")
+            with tarfile.open(archive) as sources:
+                sources.extractall(BUILD, [member for member in sources if "/test/" in member.name], filter="data")
     return tests
 
 
 def fetch() -> None:
     """Download the source distribution with pip, from whatever index pip is told to use."""
     wanted = BUILD / "mpi4py-tests.txt"
-    BUILD.mkdir(exist_ok=True)
     wanted.write_text(f"mpi4py=={VERSION} --hash=sha256:{SHA256}\n")
     options = ["--quiet", "--no-deps", "--no-binary=mpi4py", "--require-hashes", f"--dest={BUILD}", f"-r{wanted}"]
     done = subprocess.run([sys.executable, "-m", "pip", "download", *options], capture_output=True, text=True)

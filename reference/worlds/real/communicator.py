@@ -111,6 +111,15 @@ class Counted(_Communicator):
             comm, request = super().Idup(info)
         return self.derived(comm, "dup"), CountingRequest(request, self, "Idup()", start)
 
+    def Idup_with_info(self, info) -> tuple[Counted, CountingRequest]:
+        """Idup that minds the hints."""
+        with self.noted("Idup_with_info") as start:
+            comm, request = super().Idup_with_info(info)
+        return self.derived(comm, "dup"), CountingRequest(request, self, "Idup_with_info()", start)
+
+    def __reduce__(self) -> Any:
+        raise ValueError("a communicator cannot be sent or stored: its messages are those of this launch")
+
     def Free(self) -> None:
         """Give the communicator up.
 

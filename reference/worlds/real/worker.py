@@ -107,6 +107,7 @@ def run_launch(order: Order, world, board, channel: Channel) -> tuple[Outcome, L
     os.chdir(order.directory)
     with settings.restored():  # the next program starts with those of now
         outcome = run_program(order.program, counting, started)
+    mpi.free_operations()
     outcome.calls, outcome.bytes_sent, outcome.messages = logbook.calls, logbook.bytes_sent, logbook.messages
     outcome.events, outcome.communicators = logbook.events, logbook.communicators
     if logbook.freed > KEPT or world.Iprobe():

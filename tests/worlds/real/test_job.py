@@ -428,14 +428,16 @@ def test_every_communicator_that_a_program_makes_is_noted():
         made = [comm.Clone(), comm.Dup_with_info(mpi.INFO_NULL), comm.Create_group(comm.group), comm.Create(comm.group)]
         later, request = comm.Idup()
         request.Wait()
-        made += [later, comm.Create_cart([comm.size])]
+        last, request = comm.Idup_with_info(mpi.INFO_NULL)
+        request.Wait()
+        made += [later, last, comm.Create_cart([comm.size])]
         for one in made:
             one.Barrier()
             one.Allreduce(mpi.IN_PLACE, np.zeros(1))
         return [one.Get_name() for one in made]
 
     run = launch(program, 2, world="mpi")
-    names = [f"world.{name}" for name in ("dup", "dup", "group", "group", "dup", "cart")]
+    names = [f"world.{name}" for name in ("dup", "dup", "group", "group", "dup", "dup", "cart")]
     assert run.results == [names, names] and run.calls[0]["Barrier"] == len(names)
 
 
@@ -463,3 +465,16 @@ def test_what_cannot_be_counted_is_refused_before_it_is_sent():
 
     run = launch(program, 1, world="mpi")
     assert run.results == [[0, 1, 2]] and run.bytes_sent == [24] and run.messages == [2]
+
+
+def test_operations_that_a_program_leaves_are_freed():
+    """mpi4py has room for 32 of them in a process, and a process runs many programs."""
+
+    def program(comm):
+        ops = [mpi.Op.Create(lambda low, high, kind: None) for _ in range(20)]
+        copy = mpi.Op(ops[0])
+        copy.Free()
+        return len(ops)
+
+    for _ in range(3):
+        assert launch(program, 2, world="mpi").results == [20, 20]
