@@ -39,7 +39,7 @@ def combiner(op, like) -> Callable:
     """
     if getattr(op, "function", None) is not None:
         return _made(op)
-    if callable(op) and not isinstance(op, mpi.Op):
+    if callable(op) and not isinstance(op, mpi.MPI.Op):  # mpi4py's can be called, too
 
         def own(into, other, other_first=False):
             into[...] = _checked(op(other, into) if other_first else op(into, other), into, op)
@@ -101,7 +101,7 @@ def _own_name(op) -> str:
 
 
 def _entry(op) -> tuple[str, str, str]:
-    if not isinstance(op, mpi.Op):
+    if not isinstance(op, mpi.MPI.Op):
         raise TypeError(f"an MPI operation is wanted, such as mpi.SUM, not {op!r}")
     try:
         return OPERATIONS[op.handle]

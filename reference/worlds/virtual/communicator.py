@@ -248,8 +248,8 @@ def _nonblocking(name: str, plan: Any):
 
 def _operation(op: Any) -> str:
     """What an operation on objects is called, so that ranks can be compared: MPI's name, or the function's own."""
-    if isinstance(op, mpi.Op):
-        return op.name or operations.name(op)
+    if isinstance(op, mpi.MPI.Op):
+        return getattr(op, "name", "") or operations.name(op)
     return getattr(op, "__name__", type(op).__name__)
 
 
