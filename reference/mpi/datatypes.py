@@ -59,7 +59,7 @@ class Datatype(MPI.Datatype):
     """mpi4py's Datatype. `layout` is None for a type that NumPy's elements cannot make up (pairs, structures)."""
 
     layout: Layout | None = None
-    _name = ""
+    _name = _label = ""  # as it is known here, and as it has been named
     _derived = committed = False  # committed: it may be used in messages
 
     def __init__(self, datatype: MPI.Datatype | None = None):
@@ -128,11 +128,17 @@ class Datatype(MPI.Datatype):
     is_predefined = property(lambda self: not self._derived)
     is_named = property(lambda self: not self._derived)
 
-    name = property(lambda self: self.Get_name())
+    name: Any = property(lambda self: self.Get_name(), lambda self, name: self.Set_name(name))
+
+    def Set_name(self, name: str) -> None:
+        """Name the datatype."""
+        self._label = name
 
     def Get_name(self) -> str:
-        """MPI's name of a predefined type ("MPI_DOUBLE"), how another one was made, or ""."""
-        return self._name if self._derived or not self._name else f"MPI_{self._name}"
+        """MPI's name of a predefined type ("MPI_DOUBLE"), or what Set_name gave it."""
+        if self._derived or self._label or not self._name:
+            return self._label
+        return f"MPI_{self._name}"
 
     # New ones from it ------------------------------------------------------------------------------------------
 
