@@ -4,8 +4,9 @@ Why a door. A distributed function takes `comm` as its first argument and calls 
 unchanged on real ranks (`mpirun`) and on the virtual cluster (`reference.worlds`). Two things would break that:
 mpi4py's class-level calls (`MPI.Request.Waitall`) accept real requests only, and importing `mpi4py.MPI` starts MPI.
 So this module re-exports constants, operations and types, does not start MPI until `world()` is called, and offers
-the few functions that have to look at the object they are given: `wait`, `waitall`, `waitany`, `wtime`, `compute`,
-`charge`, `sleep`, `win_allocate`, `win_allocate_shared`.
+the few functions that have to look at the object they are given: `wait`, `waitall`, `waitany`, `testall`, `testany`,
+`startall`, `wtime`, `compute`, `charge`, `sleep`, `win_allocate`, `win_allocate_shared`. Its datatypes, operations and
+statuses are mpi4py's, and can be asked before MPI has started, which would end the process otherwise.
 
 `API` is the whole subset of MPI that the course uses. It is kept small enough that an adapter over
 `torch.distributed` could offer it too. Standard: MPI 4.1 (2023); names and semantics: mpi4py 4.1.

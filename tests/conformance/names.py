@@ -86,7 +86,7 @@ def calls(kind: type, names: str) -> dict[str, Any]:
 
 def _window(memory: Any, disp_unit: int = 1, info: Any = None, comm: Any = None) -> Any:
     """A window of as many bytes: memory of the program's own is not offered, and these tests do not look at it."""
-    window = mpi.win_allocate(comm, 0 if memory is None else memory.nbytes, disp_unit)
+    window = mpi.win_allocate(comm, getattr(memory, "nbytes", 0), disp_unit)
     window.Get_group = comm.Get_group
     return window
 
