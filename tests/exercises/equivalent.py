@@ -100,6 +100,7 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "blocking_both_ways": {
         f"{DOWN.format('dest', 'source')}  ->  {DOWN.format('source', 'dest')}": "both are the same neighbour",
         f"{UP.format('dest', 'source')}  ->  {UP.format('source', 'dest')}": "the same",
+        "dy = y[i].copy()  ->  dy = y[i]": "y[i] is not needed again; the last rank sends and receives nothing there",
     },
     "choose_micro_batches": {
         f"{EACH.format(1)}  ->  {EACH.format(2)}": "one more than there are samples does not divide them",
