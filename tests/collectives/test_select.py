@@ -202,3 +202,15 @@ def test_nothing_to_reduce_is_fine_and_mixed_types_are_refused():
             allreduce_together(comm, [np.ones(1, "float32"), np.ones(1, "int64")])
 
     launch(mixed, 2)
+
+
+def test_whether_a_leader_or_all_ranks_go_through_the_one_card_depends_on_what_holds_it():
+    """What chapter 1 says: the older model, in which latency holds the card, lets the leader win up to 8 MiB."""
+
+    def quickest(nbytes, **gap):
+        return choose(
+            32, nbytes // 8, 8, networks.two_level(8, 1e-6, 1 / 300e9, 5e-6, 1 / 25e9, nics=1, **gap)
+        ).algorithm
+
+    assert [quickest(n) for n in (2**16, 2**20, 2**24)] == ["leader", "hierarchical", "hierarchical"]
+    assert [quickest(n, gap=inf) for n in (2**16, 2**20, 2**23, 2**24)] == ["leader"] * 3 + ["hierarchical"]

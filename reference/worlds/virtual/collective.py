@@ -134,10 +134,12 @@ Plan = tuple[dict[str, Any], Callable[[Agent], Iterator[list]]]
 
 
 def in_place(buf: Any) -> bool:
+    """Whether a call's buffer says that the other one is both; None says so, too, as in mpi4py."""
     return buf is None or (isinstance(buf, type(mpi.IN_PLACE)) and buf == mpi.IN_PLACE)
 
 
 def signature(buffer: Buffer, **more: Any) -> dict[str, Any]:
+    """What must be alike on all ranks of a collective: its number and type of elements, and `more`."""
     return {**more, "count": buffer.count, "dtype": buffer.dtype}
 
 
