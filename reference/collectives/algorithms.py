@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import wraps
+from inspect import signature
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -20,7 +21,6 @@ from .. import mpi
 from .bruck import bruck_alltoall_steps
 from .catalogue import (
     ALLGATHER,
-    ALLREDUCE,
     ALLTOALL,
     BARRIER,
     BROADCAST,
@@ -30,7 +30,7 @@ from .catalogue import (
     SCATTER,
 )
 from .record import Algorithm
-from .rounds import Blocks, Posts, RoundsRequest, complete, plan, steps
+from .rounds import Blocks, RoundsRequest, complete, steps
 
 Known = TypeVar("Known")  # what a table of algorithms holds
 
@@ -54,11 +54,15 @@ class Collective(Protocol):
 
 
 def collective(driver: Callable[..., Generator[list, None, Any]]) -> Collective:
-    """The collective that is carried out as the driver says: the rounds that it yields, and what it returns."""
+    """The collective that is carried out as the driver says: the rounds that it yields, and what it returns.
+
+    A driver with a parameter `blocking` is given True when the collective is called, and not started.
+    """
+    told = {"blocking": True} if "blocking" in signature(driver).parameters else {}
 
     @wraps(driver)
     def carry_out(*arguments, **options) -> Any:
-        return complete(driver(*arguments, **options))
+        return complete(driver(*arguments, **told, **options))
 
     made = cast(Collective, carry_out)
     made.start = lambda *arguments, **options: RoundsRequest(driver(*arguments, **options))
@@ -97,13 +101,6 @@ def _run(comm, algorithm: Algorithm, x, op=mpi.SUM, **options) -> Iterator[list]
     rounds = algorithm.rounds(comm.rank, comm.size, **options)
     options.pop("root", None)
     return steps(comm, rounds, Blocks(flat(x), algorithm.blocks(comm.size, **options)), op=op)
-
-
-def plan_allreduce(comm, x, algorithm: str, options: dict[str, Any]) -> list[Posts]:
-    """What this rank has to post in an all-reduce of a one-dimensional array like x."""
-    schedule = find(ALLREDUCE, algorithm)
-    blocks = Blocks(x, schedule.blocks(comm.size, **options))
-    return plan(schedule.rounds(comm.rank, comm.size, **options), blocks, blocks)
 
 
 def _own(comm, x):

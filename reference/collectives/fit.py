@@ -25,10 +25,10 @@ import numpy as np
 from .. import mpi
 from ..networks.network import Link, Network
 from ..perf.measure import measure
-from .algorithms import plan_allreduce
 from .catalogue import ALLREDUCE
+from .planned import plan_allreduce, reduce_planned
 from .record import Setting
-from .rounds import carry_out, complete
+from .rounds import complete
 
 SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22, 2**24)  # bytes
 REFINED = 4  # times that a line is fitted again
@@ -179,7 +179,7 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
     for nbytes in sorted(sizes, reverse=True):  # the large ones first, to warm up
         x = np.zeros(max(1, nbytes // 4), np.float32)
         plans = [plan_allreduce(comm, x, name, options) for name, options in candidates.items()]
-        programs = [lambda posts=posts, x=x: complete(carry_out(comm, posts, x, x)) for posts in plans]
+        programs = [lambda own=own, x=x: complete(reduce_planned(comm, own, x, blocking=True)) for own in plans]
         once = sum(time.median for time in measure(comm, programs, 1))
         repeat = int(np.clip(SECONDS_A_SIZE * len(programs) / once, 3, 15))
         times = measure(comm, programs, repeat)

@@ -9,8 +9,7 @@ The generator is a pure function of (rank, ranks): no communicator and no data i
 - carried out, blocking (`execute`) or step by step while something else is computed (`RoundsRequest`);
 - carried out by the virtual cluster as its own Allreduce, Bcast, ... (`reference.worlds.virtual.collective`);
 - timed for all ranks at once, called with `rank=numpy.arange(ranks)` (`evaluate.py`), at sizes no engine reaches;
-- put together from others, on part of the ranks (`within`);
-- drawn.
+- put together from others, on part of the ranks (`within`), and drawn.
 
 An array is cut into blocks, and a round names blocks, not elements: `(lo, hi)` are the blocks lo, ..., hi-1. A range
 may run past the last block and goes on at block 0.
@@ -149,22 +148,25 @@ def plan(rounds: Iterable[Round], send: Blocks, recv: Blocks) -> list[Posts]:
     return posts
 
 
-def carry_out(comm, posts: Iterable[Posts], send, recv, op=mpi.SUM, tag: int | None = None) -> Iterator[list]:
+def carry_out(
+    comm, posts: Iterable[Posts], send, recv, op=mpi.SUM, tag: int | None = None, scratch: list | None = None
+) -> Iterator[list]:
     """The interpreter of every schedule: post what can be posted, yield the requests to wait for, combine.
 
     Whoever drives this generator decides how to wait: `complete` blocks, a RoundsRequest tests, the virtual cluster's
     event loop advances it by itself. send, recv: one-dimensional arrays, which may be one and the same. tag: that of
     the collective which this is a part of. A collective of several parts takes one tag when it begins: of two that are
     under way, the second parts begin on each rank in an order of its own, and fresh tags would be mixed up.
+    scratch: memory for what comes, of an earlier call with such arrays; what is lacking is added to it.
     """
-    combine, scratch = combiner(op, recv), []
+    combine, scratch = combiner(op, recv), [] if scratch is None else scratch
     tag = mpi.fresh_tag(comm) if tag is None else tag  # one for all rounds: messages of a pair of ranks keep order
     for receives, sends in posts:
         arrivals = []  # receives are posted before sends: what comes finds its memory
         for source, first, end, combines in receives:
             incoming = target = recv[first:end]
             if combines or end > len(recv):  # not into the array: to be combined with what is there, or wrapped around
-                incoming = _scratch(scratch, len(arrivals), recv, end - first)
+                incoming = scratch_at(scratch, len(arrivals), recv, end - first)
             arrivals.append((comm.Irecv(incoming, source, tag), incoming, target, combines, source))
         requests = [comm.Isend(_taken(send, first, end), to, tag) for to, first, end in sends]
         for request, incoming, target, combines, source in arrivals:
@@ -187,8 +189,8 @@ def steps(
     return carry_out(comm, plan(rounds, send, recv), send.array, recv.array, op, tag)
 
 
-def _scratch(kept: list, place: int, like, size: int):
-    """Memory for what comes at a place of the group; it is kept from group to group."""
+def scratch_at(kept: list, place: int, like, size: int):
+    """Memory for what comes at a place of the group, as many elements as asked for; it is kept from group to group."""
     if place == len(kept):
         kept.append(None)
     if kept[place] is None or len(kept[place]) < size:

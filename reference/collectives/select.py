@@ -25,11 +25,11 @@ import numpy as np
 from .. import mpi
 from ..networks.network import Network, check_network, group_sizes, levels_of, slowest_link
 from . import fit
-from .algorithms import collective, find, flat, plan_allreduce
+from .algorithms import collective, find, flat
 from .catalogue import ALLREDUCE
 from .evaluate import evaluate
+from .planned import Plan, plan_allreduce, reduce_planned
 from .record import Setting
-from .rounds import carry_out
 
 
 class Choice(NamedTuple):
@@ -137,6 +137,18 @@ def _options(name: str, P: int, count: int, itemsize: int, machine: Network | fi
     return min(own or [{}], key=lambda options: predict(name, P, count, itemsize, machine, **options))
 
 
+def _plan(comm, x, algorithm: str | None, machine: Network | fit.Fit | None, options: dict[str, Any]) -> Plan:
+    """The plan that is kept with the communicator; on real ranks the first call may measure the machine."""
+    own, key = mpi.kept(comm), (len(x), x.dtype, x.device, algorithm, id(machine), *options.items())
+    if (known := own.get(key)) is None:
+        if algorithm is None:
+            asked = fit.known(comm) if machine is None else machine
+            algorithm, options, _ = choose(comm.size, len(x), x.itemsize, asked)
+        # the machine is kept beside the plan, so that its id is not given to another one
+        known = own[key] = plan_allreduce(comm, x, algorithm, options), machine
+    return known[0]
+
+
 @collective
 def allreduce(
     comm,
@@ -145,6 +157,7 @@ def allreduce(
     algorithm: str | None = None,
     machine: Network | fit.Fit | None = None,
     tag: int | None = None,
+    blocking: bool = False,
     **options,
 ):
     """Combine x over the ranks, in place, and return it; all ranks get the same bits.
@@ -152,7 +165,8 @@ def allreduce(
     x: contiguous array or tensor of any shape, of one length on all ranks. op: an MPI operation or your own function of
     two arrays (operations.py). algorithm: a name in ALLREDUCE, with its options (segments, ranks_per_node, across,
     width); else the fastest one for `machine`: a Network, a Fit, or by default what is known of the one that comm
-    runs on. tag: that of the collective which this is a part of (rounds.carry_out).
+    runs on. tag: that of the collective which this is a part of (rounds.carry_out). blocking: set by a plain call,
+    which may wait in the middle; not by `allreduce.start`.
     On real ranks the first call on a communicator measures for some seconds, unless machine or algorithm is given: all
     ranks must make it (or begin it, with `allreduce.start`) at one point of the program.
     Raises ValueError for an unknown algorithm or an array that is not contiguous, TypeError for what is no array.
@@ -163,14 +177,7 @@ def allreduce(
     elif options:
         raise ValueError(f"{', '.join(options)}: an option of which algorithm? Name it with algorithm=...")
     if comm.size > 1:
-        key = len(elements), elements.itemsize, algorithm, id(machine), *options.items()
-        if (planned := mpi.kept(comm).get(key)) is None:  # for a small array a plan takes longer than the messages
-            if algorithm is None:
-                known = fit.known(comm) if machine is None else machine
-                algorithm, options, _ = choose(comm.size, len(elements), elements.itemsize, known)
-            # the machine is kept beside the plan, so that its id is not given to another one
-            planned = mpi.kept(comm)[key] = plan_allreduce(comm, elements, algorithm, options), machine
-        yield from carry_out(comm, planned[0], elements, elements, op, tag)
+        yield from reduce_planned(comm, _plan(comm, elements, algorithm, machine, options), elements, op, tag, blocking)
     return x
 
 

@@ -27,14 +27,15 @@ def measure(comm, programs: Sequence[Callable[[], object]], repeat: int) -> list
     """Time each of the programs `repeat` times, in turns, after one warm-up each.
 
     In turns, so that a disturbance of the machine meets all alike and their ratio can be trusted more than any of
-    them. The time of one run is that of the slowest rank; the result is the same on every rank.
+    them; in another order each turn (the same on all ranks), for a program leaves caches and ranks as the next one
+    finds them. The time of one run is that of the slowest rank; the result is the same on every rank.
     """
-    own = np.zeros((repeat + 1, len(programs)))
+    own, order = np.zeros((repeat + 1, len(programs))), np.random.default_rng(0)
     for times in own:
-        for number, program in enumerate(programs):
+        for number in order.permutation(len(programs)):
             comm.Barrier()
             start = mpi.wtime(comm)
-            program()
+            programs[number]()
             times[number] = mpi.wtime(comm) - start
     slowest = np.empty_like(own)
     comm.Allreduce(own, slowest, op=mpi.MAX)
