@@ -1,17 +1,18 @@
 """PowerSGD: send two thin matrices whose product is nearly the gradient; they can be summed by a plain all-reduce.
 
-Idea      One step of subspace iteration. P = M Q is linear in M, and so is Q = M^T P for a fixed P: the sum over the
-          ranks of what they computed is what they would have computed of the sum.
+Idea      One step of subspace iteration. A = M Q is linear in M, and so is Q = M^T A for a fixed A: the sum over the
+          ranks of what they computed is what they would have computed of the sum. (The paper's P is A here, since P is
+          the number of ranks.)
           Warm start: Q is kept for the next step. As long as the gradient changes slowly, this is subspace iteration
-          over the steps, and P Q^T tends to the best approximation of rank r, the truncated SVD.
-          Error feedback: M - P Q^T is added to the next gradient. Here P Q^T stands for the *sum*, so each rank keeps
-          its own M less a P-th of it. With the rank's own P Q_r^T in its place (algorithm 2) the memories differ and
+          over the steps, and A Q^T tends to the best approximation of rank r, the truncated SVD.
+          Error feedback: M - A Q^T is added to the next gradient. Here A Q^T stands for the *sum*, so each rank keeps
+          its own M less a P-th of it. With the rank's own A Q_r^T in its place (algorithm 2) the memories differ and
           their sum does not, and nothing but the sum is ever sent: the steps are the same.
 Before    all-reduce M                                                     n m numbers
-After     all-reduce P = M Q; orthogonalise P; all-reduce Q = M^T P        r (n + m) numbers; M is about P Q^T
+After     all-reduce A = M Q; orthogonalise A; all-reduce Q = M^T A        r (n + m) numbers; M is about A Q^T
 Price     2 all-reduces one after the other, and r (n + m) n m multiplications: two products and an orthogonalisation.
 Exact     NaN on one rank is NaN on all, as with a plain all-reduce, and stays in the memory: begin anew after one.
-Left out  Vectors (biases, norms) and matrices that are too small are not compressed; they travel with the P in one
+Left out  Vectors (biases, norms) and matrices that are too small are not compressed; they travel with the A in one
           message.
 Source    Vogels, Karimireddy & Jaggi, "PowerSGD: Practical low-rank gradient compression for distributed
           optimization" (2019), algorithms 1 and 2.
@@ -36,21 +37,21 @@ def sides(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def compressed(shape: Sequence[int], rank: int) -> bool:
-    """Whether P and Q are fewer numbers than the matrix."""
+    """Whether A and Q are fewer numbers than the matrix."""
     n, m = sides(shape)
     return rank * (n + m) < n * m
 
 
 def numbers(shapes: Sequence[Sequence[int]], rank: int) -> tuple[int, int]:
-    """How many numbers the first all-reduce has (all P, all that is not compressed), and the second (all Q)."""
+    """How many numbers the first all-reduce has (all A, all that is not compressed), and the second (all Q)."""
     small = [shape for shape in shapes if compressed(shape, rank)]
     whole = sum(prod(shape) for shape in shapes if not compressed(shape, rank))
     return whole + sum(rank * sides(shape)[0] for shape in small), sum(rank * sides(shape)[1] for shape in small)
 
 
-def orthogonal(P: torch.Tensor) -> torch.Tensor:
-    """Orthonormal columns [n, r] that span those of P [n, r]."""
-    return torch.linalg.qr(P)[0]
+def orthogonal(A: torch.Tensor) -> torch.Tensor:
+    """Orthonormal columns [n, r] that span those of A [n, r]."""
+    return torch.linalg.qr(A)[0]
 
 
 class PowerSGD:
@@ -89,12 +90,12 @@ def power_sgd(comm, gradients: list[torch.Tensor], state: PowerSGD, **how) -> Ge
     tag = mpi.fresh_tag(comm)  # one for both parts (rounds.carry_out)
     matrices = [gradients[i].view(sides(state.shapes[i])) for i in state.small]
     state.start(matrices)
-    P = [M @ Q for M, Q in zip(matrices, state.Q)]
-    yield from allreduce_together.driver(comm, P + [gradients[i] for i in state.whole], tag=tag, **how)
-    P = [orthogonal(p) for p in P]
-    state.Q = [M.T @ p for M, p in zip(matrices, P)]
+    A = [M @ Q for M, Q in zip(matrices, state.Q)]
+    yield from allreduce_together.driver(comm, A + [gradients[i] for i in state.whole], tag=tag, **how)
+    A = [orthogonal(a) for a in A]
+    state.Q = [M.T @ a for M, a in zip(matrices, A)]
     yield from allreduce_together.driver(comm, state.Q, tag=tag, **how)
-    products = [p @ Q.T for p, Q in zip(P, state.Q)]
+    products = [a @ Q.T for a, Q in zip(A, state.Q)]
     if state.feedback:
         state.error = [M - product / comm.size for M, product in zip(matrices, products)]
     for M, product in zip(matrices, products):
