@@ -15,7 +15,13 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 
 TESTS = {  # chapter: its packages and modules in tests/, which mirrors reference/
-    1: ("collectives", "pages/test_step_through.py", "test_ring_allreduce.py"),
+    1: (
+        "collectives",
+        "pages/test_step_through.py",
+        "test_ring_allreduce.py",
+        "claims/test_01_collectives.py",
+        "production/test_allreduce.py",
+    ),
     2: ("data_parallel", "models", "test_train.py"),
     3: ("asynchronous", "compression", "claims/test_03_communication_efficient.py", "production/test_powersgd_hook.py"),
     9: ("pages/test_explorer.py", "pipeline"),

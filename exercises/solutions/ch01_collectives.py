@@ -349,6 +349,7 @@ def ring_order(seconds):
     """Always go to the nearest rank that is left. In general that is a bad rule: it leaves far ones for a long way
     back. Here it is the best there is, because of the levels: whoever is outside a machine is farther than everybody
     inside. So the rule never leaves a machine, or a rack, before it is through with it.
+    "Nearest to any rank that was visited" is right, too, for the same reason.
 
     Why nothing is shorter: take all groups of ranks that are at most t apart. As long as there are several, every ring
     leaves each of them, so it has as many hops longer than t as there are groups, or more. Ours has exactly so many,

@@ -125,8 +125,9 @@ def bus_bandwidth(collective: str, P: int, nbytes: int, seconds: float) -> float
     """Bus bandwidth in bytes/s as nccl-tests defines it: comparable with a link's speed, whatever P.
 
     nbytes is the size of the larger of a rank's two buffers. Allreduce counts 2 (P - 1) / P of it, reduce-scatter,
-    allgather, scatter, gather and all-to-all (P - 1) / P, broadcast and reduce all of it (nccl-tests,
-    doc/PERFORMANCE.md): the bandwidth term of lower_bound; "sendrecv" all of it, too. For P = 1 nothing has to move.
+    allgather and all-to-all (P - 1) / P, broadcast and reduce all of it (nccl-tests, doc/PERFORMANCE.md). Scatter and
+    gather count (P - 1) / P, "sendrecv" all of it: that page does not list them, the programs do (src/scatter.cu,
+    gather.cu, sendrecv.cu). All but the last are the bandwidth term of lower_bound. For P = 1 nothing has to move.
     """
     share = 1.0 if collective == "sendrecv" else BOUNDS[collective][1](P)
     return share * nbytes / seconds

@@ -1,0 +1,145 @@
+"""Chapter 1's claims that were once stated too widely or not at all: each is a run that would have refuted it."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from exercises.solutions import ch01_collectives as solutions
+from reference.collectives import cost
+from reference.collectives.binary_tree import (
+    MOST_SEGMENTS,
+    binary_tree_allreduce_cost,
+    binary_tree_allreduce_volume,
+    tree_rounds,
+)
+from reference.collectives.bruck import bruck_allgather_rounds
+from reference.collectives.evaluate import evaluate
+from reference.collectives.ring import ring_allreduce_cost
+from reference.collectives.rounds import backwards
+from reference.collectives.select import predict
+from reference.networks import Link, priority
+from reference.worlds import launch, networks
+
+LINK = Link(5e-6, 1 / 50e9)
+
+
+def test_exposed_time_is_before_the_forward_pass_and_between_its_layers():
+    """First in, first out: all 32.1 ms before it starts. With chunks of 16 MB: 9.3 before, and 3.9 on the way."""
+    backward, forward = [12e-3, 12e-3, 4e-3, 4e-3], [8e-3, 8e-3, 3e-3, 3e-3]
+    messages = priority.gradient_messages([2e6, 8e6, 20e6, 70e6], backward, forward)
+
+    def before_and_after(order, chunk):
+        step = priority.next_forward(priority.serve(messages, 20e-6, 0.6e-9, order, chunk), backward, forward)
+        before = step.start - sum(backward)
+        return before * 1e3, (step.exposed - before) * 1e3
+
+    assert before_and_after(priority.fifo, float("inf")) == pytest.approx((32.1, 0.0), abs=0.05)
+    assert before_and_after(priority.by_queue, 16e6) == pytest.approx((9.3, 3.9), abs=0.05)
+
+
+def test_one_pipelined_tree_costs_4n_if_the_way_up_ends_first_and_its_ports_carry_3n():
+    """An inner rank sends n up and 2 n down, and receives as much: what a schedule with overlap could not go below."""
+    P, n, segments = 64, 6_400_000, 1000
+    assert binary_tree_allreduce_volume(P, n, 1, segments).nbytes.max() == 3 * n
+    assert binary_tree_allreduce_cost(P, n, 1, Link(0.0, 1 / n), segments).seconds == pytest.approx(4, rel=0.02)
+
+
+@pytest.mark.parametrize(("P", "lost"), [(64, 0.005), (4096, 0.011)])
+def test_what_is_lost_by_not_naming_more_than_a_thousand_segments(P, lost):
+    """Without latency, the rounds of the first segment are what more segments would make shorter."""
+    assert tree_rounds(P, MOST_SEGMENTS, 2) / (2 * MOST_SEGMENTS) - 1 == pytest.approx(lost, abs=1e-4)
+
+
+def test_segments_trade_rounds_for_bytes():
+    """The double tree of 64 ranks: 24 rounds uncut, 124 in 26 segments a tree."""
+    assert [2 * tree_rounds(64, segments, 2) for segments in (1, 26)] == [24, 124]
+
+
+def bruck_both_ways(rank, ranks):
+    yield from backwards(bruck_allgather_rounds(rank, ranks), combine=True)
+    yield from bruck_allgather_rounds(rank, ranks)
+
+
+@pytest.mark.parametrize("P", [1, 2, 3, 5, 17])
+def test_the_ring_wins_beside_a_power_of_two_only_because_of_the_fold(P):
+    """Bruck's allgather, backwards and forwards, is an all-reduce with the ring's bytes in 2 ceil(log2 P) rounds."""
+    held = np.ones((P, P), int)
+    for together in zip(*(bruck_both_ways(rank, P) for rank in range(P)), strict=True):
+        before = held.copy()
+        for rank, (_, _, source, (lo, hi), combine, _) in enumerate(together):
+            come = np.arange(lo, hi) % P
+            held[rank, come] = before[source, come] + combine * before[rank, come]
+    assert (held == P).all()
+    for n in (P * 2**10, P * 2**24):
+        seconds = evaluate(bruck_both_ways, P, n, 1, networks.uniform(*LINK)).seconds
+        expected = 2 * cost.log2_rounds(P) * LINK.alpha + 2 * (P - 1) / P * n * LINK.beta
+        assert seconds == pytest.approx(expected) and seconds <= ring_allreduce_cost(P, n, 1, LINK).seconds * (1 + 1e-9)
+
+
+def test_passing_whole_arrays_around_sends_half_of_p_times_the_ring():
+    def pass_around(comm, count):
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        passing = np.full(count, comm.rank + 1.0)
+        total = passing.copy()
+        for _ in range(comm.size - 1):
+            incoming = np.empty(count)
+            comm.Sendrecv(passing, dest=right, recvbuf=incoming, source=left)
+            total += incoming
+            passing = incoming
+        return total
+
+    for P in (2, 8):
+        run = launch(pass_around, P, 800)
+        assert all((total == P * (P + 1) / 2).all() for total in run.results)
+        assert run.bytes_sent == [P / 2 * 2 * (P - 1) / P * 6400] * P
+
+
+def test_the_decision_for_64_accelerators():
+    """14 GB: hierarchical takes a fifth of the ring's time; buckets: halving-doubling across; a flag: few rounds."""
+    nodes = networks.two_level(8, 1e-6, 1 / 450e9, 5e-6, 1 / 50e9, nics=8)
+
+    def milliseconds(n, name, **how):
+        return predict(name, 64, n // 2, 2, nodes, **how) * 1e3
+
+    def hierarchical(n, across):
+        return milliseconds(n, "hierarchical", ranks_per_node=8, across=across)
+
+    n, bucket = 14 * 10**9, 25 * 2**20
+    assert hierarchical(n, "ring") / milliseconds(n, "ring") == pytest.approx(0.21, abs=0.01)
+    assert hierarchical(n, "halving-doubling") == pytest.approx(hierarchical(n, "ring"), rel=0.001)
+    assert hierarchical(bucket, "halving-doubling") < 0.9 * hierarchical(bucket, "ring")
+    assert milliseconds(4, "recursive doubling") < min(hierarchical(4, "ring"), hierarchical(4, "halving-doubling"))
+    assert cost.bus_bandwidth("allreduce", 64, n, milliseconds(n, "ring") / 1e3) == pytest.approx(50e9, rel=0.01)
+    assert -(-n // bucket) == 535 and n // bucket == 534
+
+
+def levels(rng, *sizes):
+    """Seconds between ranks of a machine of levels: those of the smallest group that holds both."""
+    seconds = np.zeros((1, 1))
+    for size in reversed(sizes):
+        far = seconds.max() + rng.uniform(1, 5)
+        inside = seconds
+        seconds = np.full((len(inside) * size,) * 2, far)
+        for part in range(size):
+            own = slice(part * len(inside), (part + 1) * len(inside))
+            seconds[own, own] = inside
+    mixed = rng.permutation(len(seconds))
+    return seconds[mixed][:, mixed]
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (2, 2, 2), (7,)])
+def test_nearest_to_any_rank_of_the_ring_is_as_good_as_nearest_to_its_last(sizes):
+    """Exercise ring_order: both rules give a shortest ring, because of the levels."""
+    seconds = levels(np.random.default_rng(0), *sizes)
+    P = len(seconds)
+
+    def length(order):
+        return sum(seconds[order[i - 1], order[i]] for i in range(P))
+
+    nearest_to_any, left = [0], set(range(1, P))
+    while left:
+        nearest_to_any.append(min(left, key=lambda rank: seconds[nearest_to_any, rank].min()))
+        left.remove(nearest_to_any[-1])
+    best = min(length((0, *rest)) for rest in permutations(range(1, P)))
+    assert length(solutions.ring_order(seconds)) == pytest.approx(best) == pytest.approx(length(nearest_to_any))
