@@ -24,7 +24,7 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
     ),
     2: ("data_parallel", "models", "test_train.py"),
     3: ("asynchronous", "compression", "claims/test_03_communication_efficient.py", "production/test_powersgd_hook.py"),
-    9: ("pages/test_explorer.py", "pipeline"),
+    9: ("claims/test_09_pipelines.py", "pages/test_explorer.py", "pipeline", "production/test_pipeline.py"),
 }
 
 
