@@ -3,6 +3,7 @@
 apt-get install libsimgrid-dev
 python benchmarks/smpi.py               # prints a table
 python benchmarks/smpi.py --write       # and stores what SMPI says in chapters/data/smpi.csv
+python benchmarks/smpi.py --speed 1024  # CPU seconds of both for a ring all-reduce on so many ranks, in turns
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -17,9 +19,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from reference.worlds.smpi import SETTINGS, UNIT, Case, cases, platform, trace
+import numpy as np
+
+from reference.collectives.ring import ring_allreduce_rounds
+from reference.worlds.smpi import SETTINGS, UNIT, Case, cases, platform, scheduled, trace
 
 HERE = Path(__file__).parent
+RING = """
+import sys, numpy as np
+from reference.collectives.ring import ring_allreduce
+from reference.worlds import launch, networks
+
+def program(comm):
+    ring_allreduce(comm, np.ones(8 * comm.size))
+
+launch(program, int(sys.argv[1]), network=networks.uniform(5e-6, 1e-10), timeout=3600)
+"""
 STORED = HERE.parent / "chapters/data/smpi.csv"
 
 
@@ -42,11 +57,42 @@ def simulated(case: Case, program: Path, folder: Path) -> float:
     return float(found[1]) * UNIT
 
 
+def cpu_seconds(command: list[str]) -> float:
+    """CPU seconds of a process and of what it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def compare_speed(P: int, program: Path, folder: Path, turns: int) -> None:
+    """Print the CPU seconds that each simulator takes for a ring all-reduce of 8 numbers a block, start included."""
+    groups = scheduled(ring_allreduce_rounds, P, 64 * P, P)
+    for rank in range(P):
+        (folder / f"ring.{rank}").write_text(trace(groups(rank)))
+    cluster = f'<cluster id="c" prefix="h" suffix="" radical="0-{P - 1}" speed="1Gf" bw="10GBps" lat="2.5us"/>'
+    head = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+    (folder / "cluster.xml").write_text(f'{head}<platform version="4.1">{cluster}</platform>\n')
+    (folder / "hosts").write_text("".join(f"h{rank}\n" for rank in range(P)))
+    settings = [f"--cfg={name}:{value}" for name, value in SETTINGS.items()]
+    command = ["smpirun", "-np", P, "-platform", folder / "cluster.xml", "-hostfile", folder / "hosts", *settings]
+    smpi = [str(part) for part in [*command, program, folder / "ring", 64, 2]]
+    ours = [sys.executable, "-c", RING, str(P)]
+    times = np.array([[cpu_seconds(smpi), cpu_seconds(ours)] for _ in range(turns)])
+    for name, own in zip(("SMPI", "the virtual cluster"), times.T, strict=True):
+        print(f"ring of {P:,} ranks, {2 * P * (P - 1):,} messages, {name}: {np.median(own):.1f} CPU s {own.round(1)}")
+    ratios = times[:, 1] / times[:, 0]
+    print(f"the virtual cluster over SMPI: {np.median(ratios):.2f} {ratios.round(2)} (aim 2)")
+
+
 def main() -> None:
-    """Run every case in both simulators."""
+    """Run every case in both simulators, or compare how quick they are."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help=f"store the results in {STORED.name}")
-    write = parser.parse_args().write
+    parser.add_argument("--speed", type=int, metavar="RANKS", help="compare CPU seconds of a ring instead")
+    parser.add_argument("--turns", type=int, default=3, help="how often each is run for that")
+    asked = parser.parse_args()
+    write = asked.write
     if shutil.which("smpicc") is None:
         print("smpicc is not there, so there is nothing to compare with: apt-get install libsimgrid-dev")
         return
@@ -56,6 +102,8 @@ def main() -> None:
         folder = Path(name)
         program = folder / "smpi"
         subprocess.run(["smpicc", "-O1", "-w", HERE / "smpi.c", "-o", program], check=True)
+        if asked.speed:
+            return compare_speed(asked.speed, program, folder, asked.turns)
         for network, own in cases().items():
             print(network)
             for case in own:

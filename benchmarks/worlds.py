@@ -109,7 +109,7 @@ CASES = [
     Case("neighbours, 2 ranks", "message", lambda: messages(2), 5),
     Case("neighbours, 64 ranks", "message", lambda: messages(64), 5, "2 times 5f970d4"),
     Case("neighbours, 512 ranks", "message", lambda: messages(512), 3),
-    Case("ring all-reduce, 128 ranks", "message", lambda: ring(128), 3),
+    Case("ring all-reduce, 128 ranks", "message", lambda: ring(128), 3, "2 times 5f970d4"),
     Case("training on 32 ranks", "step", lambda: train_steps(32, 10), 3, "", lambda: train_steps(2, 1)),
     Case("evaluate a ring, 10,000 ranks", "ring", lambda: evaluate_ring(10_000), 3, "4 times 5f970d4"),
 ]

@@ -30,7 +30,8 @@ from .catalogue import (
     SCATTER,
 )
 from .record import Algorithm
-from .rounds import Blocks, RoundsRequest, complete, steps
+from .request import RoundsRequest
+from .rounds import Blocks, complete, steps
 
 Known = TypeVar("Known")  # what a table of algorithms holds
 

@@ -9,14 +9,13 @@ Price     Memory of up to the largest array that was reduced, for as long as the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import mpi
 from .algorithms import find
 from .catalogue import ALLREDUCE
-from .operations import combiner
-from .rounds import Blocks, Posts, carry_out, plan, scratch_at
+from .rounds import Blocks, Posts, carry_out, carry_out_in_turn, in_turn, plan
 
 
 class Plan(NamedTuple):
@@ -37,38 +36,14 @@ def plan_allreduce(comm, x, algorithm: str, options: dict[str, Any]) -> Plan:
     schedule = find(ALLREDUCE, algorithm)
     blocks = Blocks(x, schedule.blocks(comm.size, **options))
     posts = plan(schedule.rounds(comm.rank, comm.size, **options), blocks, blocks)
-    return Plan(posts, _in_turn(posts, len(x)), mpi.kept(comm).setdefault(("spare", x.dtype, x.device), []))
-
-
-def _in_turn(posts: Iterable[Posts], length: int) -> bool:
-    """Whether no more than one message goes and one comes at a time, and none goes on at the array's beginning."""
-    return all(len(way) < 2 and all(message[2] <= length for message in way) for group in posts for way in group)
+    return Plan(posts, in_turn(posts, len(x), len(x)), mpi.kept(comm).setdefault(("spare", x.dtype, x.device), []))
 
 
 def reduce_planned(comm, plan: Plan, x, op=mpi.SUM, tag: int | None = None, blocking: bool = False) -> Iterator[list]:
     """Carry out a plan; tag: as in rounds.carry_out. blocking: whether it may wait, and not yield what to wait for."""
     scratch = plan.spare.pop() if plan.spare else []  # not the one of a call that is still under way
     if blocking and plan.in_turn:
-        _reduce_in_turn(comm, plan.posts, x, op, mpi.fresh_tag(comm) if tag is None else tag, scratch)
+        carry_out_in_turn(comm, plan.posts, x, x, op, tag, scratch)
     else:
         yield from carry_out(comm, plan.posts, x, x, op, tag, scratch)
     plan.spare.append(scratch)
-
-
-def _reduce_in_turn(comm, posts: Iterable[Posts], x, op, tag: int, scratch: list) -> None:
-    """What `carry_out` does, by blocking calls: one for both ways, without requests, in half the time if x is small."""
-    combine, rank = combiner(op, x), comm.rank
-    for receives, sends in posts:
-        for source, first, end, combines in receives:
-            incoming = scratch_at(scratch, 0, x, end - first) if combines else x[first:end]
-            if sends:
-                to, out, out_end = sends[0]
-                comm.Sendrecv(x[out:out_end], to, tag, incoming, source, tag)
-            else:
-                comm.Recv(incoming, source, tag)
-            if combines:
-                combine(x[first:end], incoming, source < rank)
-                mpi.compute(comm, reduced=incoming.nbytes)
-        if not receives:
-            to, out, out_end = sends[0]
-            comm.Send(x[out:out_end], to, tag)

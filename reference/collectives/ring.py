@@ -31,7 +31,8 @@ from .. import mpi
 from ..networks.network import Link
 from .cost import Cost, Volume, largest_block, messages
 from .record import AllreduceRecord, a_block_each, always, exactly
-from .rounds import Blocks, Round, RoundsRequest, before, block_bounds, execute, one, steps
+from .request import RoundsRequest
+from .rounds import Blocks, Round, before, block_bounds, execute, one, steps
 
 
 def ring_reduce_scatter_rounds(rank, ranks: int) -> Iterator[Round]:

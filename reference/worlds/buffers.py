@@ -32,9 +32,10 @@ __all__ = ["NOTHING", "Buffer", "as_buffer", "as_contiguous", "as_vector", "one_
 
 def as_buffer(spec: Any, writable: bool = False, blocks: int = 1) -> Buffer:
     """The Buffer of one message, or of one block for each of `blocks` ranks."""
-    if type(spec) is np.ndarray and spec.flags.c_contiguous and (spec.flags.writeable or not writable):
+    if type(spec) is np.ndarray and (flags := spec.flags).c_contiguous and (flags.writeable or not writable):
         code, size = element_type(spec.dtype)  # the common case, without the detour
-        buffer = Buffer(spec.reshape(-1).view(np.uint8), code, size)
+        flat = spec if spec.ndim == 1 else spec.reshape(-1)
+        buffer = Buffer(flat.view(np.uint8), code, size)
         if blocks > 1:
             _whole(buffer.count, blocks, "number of entries")
         return buffer

@@ -31,6 +31,10 @@ _NUMPY: Any = np.random
 _TWISTER = (ctypes.c_char * (4 + 624 * 4)).from_address(id(random._inst) + object.__basicsize__)
 
 
+def _none() -> None:
+    """There is no torch, or it is just being imported."""
+
+
 class RandomStates:
     """One state of every global generator for each of `ranks` ranks; rank r starts as seeded with r."""
 
@@ -65,13 +69,8 @@ class RandomStates:
 
     @staticmethod
     def _save() -> tuple:
-        torch = sys.modules.get("torch")
-        return (
-            _TWISTER.raw,
-            _PYTHON.gauss_next,
-            _NUMPY.get_bit_generator(),
-            getattr(torch, "get_rng_state", lambda: None)(),
-        )
+        torch_state = getattr(sys.modules.get("torch"), "get_rng_state", _none)()
+        return _TWISTER.raw, _PYTHON.gauss_next, _NUMPY.get_bit_generator(), torch_state
 
     @staticmethod
     def _load(state: tuple) -> None:
