@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from itertools import pairwise
+from numbers import Integral
 from typing import NoReturn
 
 from ..schedule import KINDS, WEIGHTS, Action, Schedule, needs
@@ -45,13 +46,17 @@ def validate(schedule: Schedule, sends: str = "nonblocking") -> None:
 
 
 def check_times(times: Times, send: float = 0.0, tolerance: float = 1e-9) -> None:
-    """Raise InvalidSchedule if an action starts before what it needs has ended, and arrived if on another rank.
+    """Raise InvalidSchedule if an action starts before what it needs has ended, and arrived if on another rank; if it
+    ends before it starts; or if it starts before the one before it on its rank has ended, unless both run side by side.
 
     send: seconds that a message takes at least; tolerance: seconds that clocks may differ by.
     """
     schedule, starts, ends = times.schedule, times.starts, times.ends
     for r, order in enumerate(schedule):
+        pairs = schedule.overlapped[r] if schedule.overlapped else ()
         for k, action in enumerate(order):
+            if ends[r][k] < starts[r][k] - tolerance:
+                _fail(r, k, f"{action} ends at {ends[r][k]:g} s, before it starts at {starts[r][k]:g} s")
             for need in needs(action, schedule):
                 q, j = schedule.places[need]
                 ready = ends[q][j] + (send if q != r else 0.0)
@@ -60,6 +65,9 @@ def check_times(times: Times, send: float = 0.0, tolerance: float = 1e-9) -> Non
                     _fail(
                         r, k, f"{action} starts at {starts[r][k]:g} s, but {late}: it cannot start before {ready:g} s"
                     )
+            if k and k - 1 not in pairs and starts[r][k] < ends[r][k - 1] - tolerance:
+                before = f"{order[k - 1]} goes on until {ends[r][k - 1]:g} s"
+                _fail(r, k, f"{action} starts at {starts[r][k]:g} s, but {before}: a rank does one after the other")
 
 
 def _raise(message: str | None) -> None:
@@ -86,7 +94,7 @@ def _actions(schedule: Schedule) -> None:
             if not isinstance(action, Action):
                 _fail(r, k, f"{action!r} is no Action: write parse('0F0 0B0'), or Action('F', 0, 0)")
             kind, s, i = action
-            if kind not in KINDS or not (isinstance(s, int) and isinstance(i, int) and s >= 0 <= i):
+            if kind not in KINDS or not (isinstance(s, Integral) and isinstance(i, Integral) and s >= 0 <= i):
                 _fail(r, k, f"{s}{kind}{i} is no action: write stage, one of {''.join(KINDS)}, micro-batch: 2F0, say")
 
 
@@ -188,6 +196,9 @@ def _steps_after_gradients(schedule: Schedule, r: int, s: int, steps: dict[int, 
     for k, action in enumerate(order):
         if action.stage == s and action.kind in "BW":
             n = bisect_left(done, action.micro)
+            if n and steps[done[n - 1]] > k:
+                early = f"{order[steps[done[n - 1]]]} (place {steps[done[n - 1]]})"
+                _fail(r, k, f"the gradient of {action} is there before {early}, which would apply it: put it after")
             if n < len(done) and (j := steps[done[n]]) < k:
                 _fail(r, j, f"{order[j]} comes before {action}, whose gradient it applies (place {k}): put it after")
             if n == len(done) and k > steps[done[-1]]:
@@ -195,23 +206,25 @@ def _steps_after_gradients(schedule: Schedule, r: int, s: int, steps: dict[int, 
 
 
 def _weights(schedule: Schedule) -> None:
-    """Both passes of a micro-batch, and with "flush" and "double" all its stages, use one version, which exists.
+    """Both passes of a micro-batch use one version, which exists. (All stages step after the same micro-batches, so that
+    with "flush" and "double" it is the same version on all of them.)
 
     With "double", two versions then suffice: the batch before the last one is through when a batch begins.
     """
     if schedule.weights == "flush":
-        if all(_steps_last(order) for order in schedule):
-            return  # no pass sees an update
-        _unchanged(schedule)
+        if not all(_steps_last(order) for order in schedule):  # else no pass sees an update
+            _unchanged(schedule)
+        return
+    if schedule.splits:
+        s, i = min(schedule.splits)
+        r, k = schedule.places[Action("I", s, i)]
+        _fail(r, k, f'{s}I{i}: with weights "{schedule.weights}" a backward pass is in one part: put {s}B{i} there')
     seen = versions(schedule)
     for r, order in enumerate(schedule):
         done = dict.fromkeys(schedule.chunks[r], 0)
         for k, (kind, s, i) in enumerate(order):
             if kind == "S":
                 done[s] += 1
-            elif kind == "F" and schedule.weights != "stash" and seen[s, i] != seen[0, i]:
-                other = f"version {seen[s, i]} of its weights, 0F{i} version {seen[0, i]}"
-                _fail(r, k, f"{s}F{i} meets {other}: let all stages step after the same micro-batches")
             elif done[s] < seen[s, i]:
                 _fail(r, k, f"{order[k]} needs version {seen[s, i]} and is after {done[s]} steps: make batches larger")
 

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -176,8 +177,8 @@ def test_a_pair_needs_nothing_of_itself():
 def test_versions_must_be_there_and_be_the_same():
     two_steps = repeat(one_f_one_b(2, 2), 2)
     validate(two_steps)
-    late = edited(two_steps, 1, lambda order: order.insert(6, order.pop(4)))  # 1S1 goes behind 1B2
-    assert wrong(late).startswith("rank 1, place 4: 1F2 meets version 0 of its weights, 0F2 version 1: let all stages")
+    late = edited(two_steps, 1, lambda order: order.insert(5, order.pop(4)))  # 1S1 goes behind 1F2
+    assert wrong(late).startswith("rank 1, place 6: 1B2 meets other weights than 1F2 (place 4): no step may stand")
     short = Schedule("short", pipedream(4, 6).orders, weights="double")  # a step after every micro-batch
     assert wrong(short) == "rank 0, place 2: 0F2 needs version 1 and is after 0 steps: make batches larger"
     stash = Schedule("stash", pipedream_2bw(3, 8).orders, weights="stash")
@@ -228,3 +229,38 @@ def test_no_action_can_be_left_out_doubled_or_given_to_another_rank(name, data):
     ):
         changed = Schedule(changed.name, changed.orders, changed.weights)  # pairs would stand at other places
         assert re.match(r"rank \d, place \d+: |ranks? |\d+F\d+ and its", wrong(changed))
+
+
+@pytest.mark.parametrize("weights", ["flush", "stash", "double"])
+def test_a_step_applies_no_later_micro_batchs_gradient(weights):
+    for order in ("0F0 0F1 0B0 0B1 0S0 0S1", "0F0 0F1 0B1 0B0 0S0 0S1"):
+        told = wrong(Schedule("by hand", (parse(order),), weights))
+        assert re.search(r"the gradient of 0B1 is there before 0S0 \(place 4\), which would apply it", told)
+
+
+def test_old_versions_and_a_backward_pass_in_two_parts_are_refused_together():
+    assert "0I0" in wrong(Schedule("by hand", (parse("0F0 0I0 0W0 0S0"),), "stash"))
+    validate(Schedule("by hand", (parse("0F0 0I0 0W0 0S0"),)))
+
+
+def test_numbers_of_numpy_are_numbers():
+    validate(one_f_one_b(2, np.int64(3)))
+    validate(Schedule("by hand", (tuple(a._replace(micro=np.int32(a.micro)) for a in parse("0F0 0F1 0B0 0B1")),)))
+
+
+def test_times_that_overlap_or_run_backward():
+    schedule = one_f_one_b(2, 3)
+    told = {}
+    for what, shift in (("overlap", 0.0), ("backward", -1.0)):
+        times = simulate(schedule)
+        if what == "overlap":
+            times.ends[0][0] += 0.5  # into the next forward pass
+        else:
+            times.ends[0][-1] = times.starts[0][-1] + shift
+        with pytest.raises(InvalidSchedule) as caught:
+            check_times(times)
+        told[what] = str(caught.value)
+    assert "rank 0, place 1: 0F1 starts at 1 s, but 0F0 goes on until 1.5 s" in told["overlap"]
+    assert "ends at" in told["backward"] and "before it starts" in told["backward"]
+    for name in catalogue.SCHEDULES:  # pairs may overlap
+        check_times(simulate(catalogue.make(name, 4, 8)))
