@@ -206,8 +206,8 @@ def _steps_after_gradients(schedule: Schedule, r: int, s: int, steps: dict[int, 
 
 
 def _weights(schedule: Schedule) -> None:
-    """Both passes of a micro-batch use one version, which exists. (All stages step after the same micro-batches, so that
-    with "flush" and "double" it is the same version on all of them.)
+    """Both passes of a micro-batch use one version, which exists. (All stages step after the same micro-batches, so
+    that with "flush" and "double" it is the same version on all of them.)
 
     With "double", two versions then suffice: the batch before the last one is through when a batch begins.
     """
