@@ -30,7 +30,7 @@ LARGER: dict[tuple[int, str], tuple[float, str]] = {  # (chapter, kind): its own
     (3, "notebook"): (75, OLDER),
     (3, "graders"): (28, OLDER),
     (3, "tests"): (125, OLDER),
-    (9, "notebook"): (50, OLDER),
+    (9, "notebook"): (40, OLDER),
     (9, "graders"): (50, OLDER),
     (9, "tests"): (70, OLDER),
 }

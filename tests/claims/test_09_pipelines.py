@@ -4,7 +4,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from reference.pipeline.analysis import published, volume
+from reference.pipeline.analysis import formulas, published, volume
 from reference.pipeline.schedules import make
 from reference.pipeline.schedules.interleaved import interleaved
 from reference.pipeline.simulate import Costs, activations, simulate
@@ -127,3 +127,14 @@ def test_a_deeper_pipeline_keeps_as_many_activations_on_rank_0():
     """In units of the whole model's activations of a micro-batch: p micro-batches of a p-th of the layers."""
     for p in (2, 4, 8):
         assert activations(make("1F1B", p, 4 * p))[0] / p == 1.0
+
+
+@pytest.mark.parametrize("F, I, W", [(1.0, 1.0, 2.0), (1.0, 1.5, 2.0), (0.5, 1.0, 1.0)])
+def test_with_a_long_w_the_bubble_of_zb_h1_is_the_way_back(F, I, W):  # noqa: E741
+    """(p - 1)(F + I - W) holds for short W only; else (p - 1) max(F, I) of the makespan, and (p - 1) I by span."""
+    for p, m in [(3, 6), (4, 8), (6, 12)]:
+        times = simulate(make("ZB-H1", p, m), Costs(F, I, W))
+        found = max(times.spans) - min(times.busy)
+        assert found == pytest.approx((p - 1) * I) and found > (p - 1) * (F + I - W)
+        assert times.makespan - min(times.busy) == pytest.approx((p - 1) * max(F, I))
+        assert found == pytest.approx(formulas.idle_in_span("ZB-H1", p, m, costs=Costs(F, I, W)))

@@ -1,10 +1,10 @@
 """Published figures beside what the simulator and the closed forms say. Where they differ, there is a reason.
 
-Source    Qi et al., "Zero Bubble Pipeline Parallelism" (2023), data/zero_bubble.csv: bubble rates, calculated from
-          profiled costs. All 48 of 1F1B, ZB-H1, ZB-H2 and ZB-1p (their search found ZB-H1 again) come out to the last
+Source    Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2024), data/zero_bubble.csv: bubble rates, calculated
+          from profiled costs. All 48 of 1F1B, ZB-H1, ZB-H2 and ZB-1p (their search found ZB-H1 again) come out to the last
           digit. Messages take `send`; a step is as long as the longest span of a rank (ZB-H2's makespan is longer).
           Narayanan et al. (2021), data/megatron.csv. Without interleaving, points of their figure 12 follow m/(m + p -
-          1) within 2 %. With it, they do not say how many chunks; volume.py has a model.
+          1) within 2 %. With it, their scripts set two layers a virtual stage (v = 4); volume.py has a model.
           Korthikanti et al. (2022), data/korthikanti.csv: 1 + (p - 1)/(p v) times the activations of all layers,
           exactly what `peaks` counts.
           DualPipe: its README, data/dual_pipe.csv: the bubble of DualPipe is exact for F = I >= W, of the rank in the
@@ -13,9 +13,9 @@ Exact     1F1B-I: 12 rates of the zero-bubble paper, with layers / p chunks a ra
           authors' script (efficiency.py in their repository) has rank 0 wait for a message from rank p - 1 only if it
           is the first of a group, and likewise backward. So p messages are missing on the longest path; without these
           we find their 12 rates.
-          ZB-2p is a found order, not a rule: find_schedule gets within 0.003 of it, below it more often than above.
-          Samples a second, measured: 4 to 9 % fewer than the rates promise, for optimizer, data, and what messages take
-          from passes. 1F1B-I 9 to 17 %: it sends v times as much, and does not hide it as an ideal rank would.
+          ZB-2p is a found order, not a rule: find_schedule gets within 0.004 of it where that was tried.
+          Samples a second, measured: 4 to 9 % fewer than the rates promise, 1F1B-I 9 to 17 %. Optimizer, data, and what
+          messages take from passes are not in the model; which of them it is, these data do not tell.
 """
 
 from __future__ import annotations

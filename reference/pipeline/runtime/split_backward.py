@@ -14,7 +14,7 @@ Price     x and dy are kept until W. Of a GPT's block these are 7 + 9 b s h numb
           or 30 if dropout's masks and attention's scores are in it: I frees little, and sometimes nothing.
 Left out  Layers whose parameters are vectors (norms), and parameters that a module with children uses itself (a table
           of positions): their gradients are cheap, and added up in I.
-Source    Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism" (2023).
+Source    Qi, Wan, Huang and Lin, "Zero Bubble (Almost) Pipeline Parallelism" (2023).
 """
 
 from __future__ import annotations
