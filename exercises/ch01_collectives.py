@@ -3,6 +3,10 @@
 The chapter's page is chapters/01_collectives.ipynb. The exercises come in five levels; do them in order or not, each
 stands alone. Roughly: 1 predict (5 minutes each), 2 fill in (10), 3 write (20), 4 repair (10), 5 speed up (25).
 
+The chapter's page is enough for most of them. crossover, follow_the_sum, binomial_broadcast, recursive_doubling and
+pairwise_alltoall need 01_collectives_algorithms.ipynb below it; hierarchical_time, hierarchical_allreduce, ring_order
+and widest_path need 01_collectives_networks.ipynb, and allreduce_together needs 01_collectives_overlap.ipynb.
+
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Sendrecv`, `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays, as in mpi4py;
 `mpi.waitall(requests)` waits for nonblocking calls; until then their arrays must be left alone.
