@@ -27,7 +27,7 @@ LARGER: dict[tuple[int, str], tuple[float, str]] = {  # (chapter, kind): its own
     (2, "notebook"): (50, OLDER),
     (2, "graders"): (30, OLDER),
     (2, "tests"): (65, OLDER),
-    (3, "notebook"): (75, OLDER),
+    (3, "notebook"): (70, OLDER),
     (3, "graders"): (28, OLDER),
     (3, "tests"): (125, OLDER),
     (9, "notebook"): (40, OLDER),
