@@ -22,7 +22,7 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
         "claims/test_01_collectives.py",
         "production/test_allreduce.py",
     ),
-    2: ("data_parallel", "models", "test_train.py"),
+    2: ("claims/test_02_data_parallel.py", "data_parallel", "models", "production/test_ddp.py", "test_train.py"),
     3: ("asynchronous", "compression", "claims/test_03_communication_efficient.py", "production/test_powersgd_hook.py"),
     9: ("claims/test_09_pipelines.py", "pages/test_explorer.py", "pipeline", "production/test_pipeline.py"),
 }

@@ -49,13 +49,13 @@ def gains_of_accumulation():
     are K times fewer of them for the same samples (B). Only the gradients outlive a micro-batch, so the activations are
     those of B samples (C); for the same reason each kernel is as small as before (not D).
 
-    The update is that of the large batch if every sample has the same weight, which a division by K does not give when
-    micro-batches differ, as they do in tokens (E). BatchNorm is the exception, because its statistics are made in the
-    forward pass (not F). Gradients are added in place, so forgetting zero_grad costs no memory and makes every later
-    update wrong, which is worse: nothing fails (not G). DDP does not know what is to come and all-reduces each time,
-    unless all but the last backward pass run under no_sync (H). The rate follows the global batch: linearly for SGD, by
-    the square root for Adam (not I). Follow-up: what is left of B if the gradients are sharded, as in ZeRO-2, and
-    cannot stay whole on a rank between micro-batches?
+    The update is that of the large batch if every sample has the same weight, which a division by K does not give
+    when micro-batches differ, as they do in tokens (E). BatchNorm is the exception, because its statistics are made
+    in the forward pass (not F). Gradients are added in place, so forgetting zero_grad costs no memory and makes
+    every later update wrong, which is worse: nothing fails (not G). DDP does not know what is to come and all-
+    reduces each time, unless forward and backward pass of all micro-batches but the last run under no_sync (H). The
+    rate follows the global batch: linearly for SGD, by the square root for Adam (not I). Follow-up: what is left of
+    B if the gradients are sharded, as in ZeRO-2, and cannot stay whole on a rank between micro-batches?
     """
     return "BCEH"
 
@@ -169,12 +169,12 @@ def accumulate(comm, gradients, counts, size):
     """Add up sums, on the rank and then over the ranks; divide once, by the number of all samples. What travels is one
     gradient and one number, however many micro-batches there were: the traffic for each sample falls by K.
 
-    Nothing is sent inside the loop, so ranks may have different numbers of micro-batches, also none, and nobody waits:
-    all meet once, in a call that each makes. In PyTorch this is no_sync around all backward passes but the last;
-    without it DDP sends K times as much, and with ranks that differ it hangs. Dividing each loss by K, as tutorials do,
-    is right for equal micro-batches only; with tokens they are never equal. Add in float32 or better: in bfloat16, 256
-    + 1 is 256. Follow-up: K micro-batches take K times the memory for activations if all losses are added up and
-    backward is called once. Why is it called K times instead?
+    Nothing is sent inside the loop, so ranks may have different numbers of micro-batches, also none, and nobody
+    waits: all meet once, in a call that each makes. In PyTorch this is no_sync around forward and backward pass of
+    all micro-batches but the last; without it DDP sends K times as much, and with ranks that differ it hangs.
+    Dividing each loss by K, as tutorials do, is right for equal micro-batches only; with tokens they are never
+    equal. Add in float32 or better: in bfloat16, 256 + 1 is 256. Follow-up: K micro-batches take K times the memory
+    for activations if all losses are added up and backward is called once. Why is it called K times instead?
     """
     both = np.zeros(size + 1)
     for gradient, count in zip(gradients, counts):

@@ -6,7 +6,7 @@ Before    one batch of B samples a rank: activations of B, one all-reduce
 After     K micro-batches of B / K: activations of B / K, one all-reduce. The global batch is K B_micro P samples
 Sends     What one step sends, whatever K is: as many bytes as there are parameters. Messages do not become larger,
           as is often said; there are fewer of them for each sample. A loop that synchronises after each
-          micro-batch sends K times as much (in DDP: without no_sync).
+          micro-batch sends K times as much (in DDP: without no_sync around forward AND backward pass).
 Exact     Divide once, by all samples (or tokens) of all micro-batches of all ranks. What one sees instead:
               the sum of the micro-batches' means: K times too large, unless the learning rate is made K times smaller
               their mean, loss / K: right only if all have the same count; tokens seldom do
@@ -14,7 +14,7 @@ Exact     Divide once, by all samples (or tokens) of all micro-batches of all ra
           Sums of K <= 1,000 gradients in float32 are off by 1e-8 to 1e-6 of their size: nothing to be gained. A 16-bit
           accumulator fails: once it is 2^8 (bfloat16) or 2^11 (float16) times as large as what is added, nothing is
           added any more. Kahan's summation repairs that, with a second 16-bit number for each element: the memory of a
-          float32 accumulator, which is as good and needs no care. It is for sums that must stay in 16 bits.
+          float32 accumulator, which is better, because terms are then not rounded to 16 bits before they are added.
 Left out  Pipelines, which have micro-batches anyway; parameters of 16 bits, for which `.grad` is of 16 bits, too: they
           want accumulators of their own (chapter 4).
 Source    Kahan, "Further remarks on reducing truncation errors" (1965).
@@ -103,8 +103,8 @@ class Accumulator:
 def relative_error(K: int, dtype: torch.dtype, compensated: bool = False, noise: float = 0.1, seed: int = 0) -> float:
     """By how much a sum of K gradients is off, relative to it: the mean over 2,000 elements.
 
-    Each element's K values scatter by `noise` (relative) around one of its own: gradients that agree. It is the
-    worst case, for where signs differ, the sum stays small and nothing is lost for ever.
+    Each element's K values scatter by `noise` (relative) around one of its own. With little noise gradients agree, and
+    in 16 bits the sum stops growing; with much the sum is small beside its terms, and their rounding weighs more.
     """
     draw = torch.Generator().manual_seed(seed)
     common = torch.rand(2000, generator=draw, dtype=torch.float64) + 1e-3

@@ -4,12 +4,14 @@ Idea      The mean gradient of B samples is G + noise: E |g_B|^2 = |G|^2 + tr(Si
           of the gradients of single samples. While noise is most of it, twice the batch is worth twice the step; when
           it is little of it, twice the batch tells nothing new. Both are equal at B_noise = tr(Sigma) / |G|^2.
           A model: steps S = S_min (1 + B_noise / B), samples S B = E_min (1 + B / B_noise): twice the least of each at
-          B_noise. Exact for one step where curvature is alike in all directions; elsewhere a rule of thumb, good to a
-          factor.
+          B_noise. Exact for one step where curvature is alike in all directions; elsewhere an order of magnitude
+          (tests/claims/test_02_data_parallel.py: at small batches it says more than twice the steps that are taken).
           Data parallelism knows the gradients of two batch sizes anyway: the ranks' own ones and their average. So
           there are two equations for |G|^2 and tr(Sigma), which have unbiased solutions. Four more numbers to add up.
 Price     Each of the two is noisy, and their quotient is biased: average both over many steps, then divide.
-Exact     B_noise grows during training, and it says nothing of the learning rate that each batch size needs.
+Exact     B_noise changes during training, mostly upwards, and says nothing of the learning rate that each batch size
+          needs. From samples that are drawn without replacement the estimate is too large, the more so the larger the
+          part of all samples that a batch is.
 Source    McCandlish, Kaplan, Amodei et al., "An Empirical Model of Large-Batch Training" (2018).
 """
 

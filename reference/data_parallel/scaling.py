@@ -1,4 +1,4 @@
-"""Scaling: how far data parallelism carries. There are two limits, and neither is a number of cards.
+"""Scaling: how far data parallelism carries; the limits of the network and of the batch, neither a number of cards.
 
 Idea      With b samples a rank, more ranks do more samples a step (weak scaling). Two things set a limit.
 Price     The network. The gradients weigh the same however many ranks there are, and the backward pass that can hide
@@ -12,6 +12,7 @@ Price     The network. The gradients weigh the same however many ranks there are
 
           The ranks still compute at full efficiency; what they compute has become useless.
           Beyond the limit use ranks for something else: larger models, tensor or pipeline parallelism.
+Left out  Stragglers (stragglers.py), which can cost more than the network; failures; links that many nodes share.
 """
 
 from __future__ import annotations

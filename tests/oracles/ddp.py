@@ -87,17 +87,44 @@ class Shuffled(nn.Module):
 
 @oracle
 def ddp_buckets(rank: int, ranks: int) -> list:
-    """The names in each bucket, in the order in which the buckets were started, for each of three steps."""
-    model = Shuffled()
+    """The names in each bucket of two layers, in the order in which buckets were started, in each of three steps."""
+    return _started(2, 3)
+
+
+def _started(layers_a_bucket: int, steps: int, **options) -> list:
+    model, found = Shuffled(), []
     names = {id(parameter): name for name, parameter in model.named_parameters()}
-    ddp, steps = DistributedDataParallel(model, bucket_cap_mb=2 * 64 * 64 * 4 / MIB), []  # two layers a bucket
+    ddp = DistributedDataParallel(model, bucket_cap_mb=layers_a_bucket * 64 * 64 * 4 / MIB, **options)
 
     def note(state, bucket):
-        steps[-1].append([names[id(parameter)] for parameter in bucket.parameters()])
+        found[-1].append([names[id(parameter)] for parameter in bucket.parameters()])
         return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda future: future.value()[0])
 
     ddp.register_comm_hook(None, note)
-    for _ in range(3):
-        steps.append([])
+    for _ in range(steps):
+        found.append([])
         ddp(torch.ones(1, 64)).sum().backward()
-    return steps
+    return found
+
+
+@oracle
+def ddp_orders(rank: int, ranks: int) -> dict[str, list]:
+    """The same for buckets of one layer in two steps, as DDP is by default and where it looks for unused parameters."""
+    return {"rebuilds": _started(1, 2), "finds unused": _started(1, 2, find_unused_parameters=True)}
+
+
+@oracle
+def ddp_no_sync_around(rank: int, ranks: int) -> tuple[float, float]:
+    """The gradient, of mean 2 over the ranks, with no_sync around the backward pass only, and around both passes."""
+    found = []
+    for forward_inside in (False, True):
+        ddp, x = DistributedDataParallel(nn.Linear(1, 1, bias=False)), torch.full((1, 1), rank + 1.0)
+        if forward_inside:
+            with ddp.no_sync():
+                ddp(x).sum().backward()
+        else:
+            total = ddp(x).sum()
+            with ddp.no_sync():
+                total.backward()
+        found.append(ddp.module.weight.grad.item())
+    return found[0], found[1]

@@ -1,0 +1,189 @@
+"""What chapter 2 says and what would refute it: claims that were once too wide, with the case in which they fail."""
+
+import math
+
+import pytest
+import torch
+from torch.func import functional_call, grad, vmap
+
+from reference.collectives import allreduce
+from reference.data_parallel import noise_scale, stragglers
+from reference.data_parallel.accumulation import relative_error
+from reference.data_parallel.replica import Replica
+from reference.data_parallel.scaling import speedup
+from reference.models import MLP, Data, batch, digits, loss_sum, train
+from reference.perf.meter import Meter
+from reference.worlds import launch
+
+from ..data_parallel.conftest import one_thread
+
+__all__ = ["one_thread"]
+
+
+@pytest.fixture(scope="module")
+def samples() -> Data:
+    """The digits in float64."""
+    x, y = digits()
+    return Data(x.double(), y)
+
+
+# Accumulation ---------------------------------------------------------------------------------------------------------
+
+
+def test_no_sync_wants_the_forward_pass_inside_too(oracles):
+    """Each rank's gradient is its number + 1, the mean of three is 2."""
+    for rank, (only_backward, both) in enumerate(oracles["ddp_no_sync_around"]):
+        assert only_backward == 2.0 and both == rank + 1
+
+
+def test_ddp_keeps_its_order_where_it_finds_unused_parameters(oracles):
+    for found in oracles["ddp_orders"]:
+        first, second = found["rebuilds"]
+        assert first != second
+        assert len(set(map(str, found["finds unused"]))) == 1
+
+
+def test_gradients_that_agree_are_not_the_worst_case_for_an_accumulator():
+    for compensated, agreeing, scattered in ((True, 2e-3, 6e-3), (False, 6e-3, 1.5e-2)):
+        assert relative_error(32, torch.bfloat16, compensated) < agreeing
+        assert relative_error(32, torch.bfloat16, compensated, noise=100) > scattered
+    assert relative_error(32, torch.float32, noise=100) < 1e-6
+
+
+def test_activations_shrink_with_the_ranks_only_if_the_global_batch_stays():
+    def peak(comm, size):
+        model, mine = MLP(seed=0), batch(digits(), size, 0, rank=comm.rank, ranks=comm.size)
+        with Meter(comm, module=model) as meter:
+            loss_sum(model, mine)[0].backward()
+        return meter.peak["activations"]
+
+    alone = launch(peak, 1, 160).results[0]
+    assert launch(peak, 4, 160).results[0] == pytest.approx(alone / 4, rel=0.01)
+    assert launch(peak, 4, 640).results[0] == alone
+
+
+def test_two_all_reduces_differ_in_the_last_bits_and_ranks_do_not():
+    def summed(comm, algorithm):
+        x = torch.randn(1000, generator=torch.Generator().manual_seed(comm.rank))
+        allreduce(comm, x, algorithm=algorithm)
+        return x
+
+    ring, doubling = (launch(summed, 4, algorithm).results for algorithm in ("ring", "recursive doubling"))
+    assert all(torch.equal(x, ring[0]) for x in ring) and all(torch.equal(x, doubling[0]) for x in doubling)
+    assert not torch.equal(ring[0], doubling[0])
+
+
+# Overlap --------------------------------------------------------------------------------------------------------------
+
+
+def test_two_buffers_are_enough_for_equal_buckets_and_not_for_unequal_ones():
+    def seconds(buffers, backward, communication):
+        full, done = 0.0, []
+        for k, (b, c) in enumerate(zip(backward, communication, strict=True)):
+            full = max(full, done[k - buffers] if k >= buffers else 0.0) + b
+            done.append(max([full, *done[-1:]]) + c)
+        return done[-1]
+
+    for c in (0.5, 1.0, 2.0):
+        assert seconds(2, [1.0] * 10, [c] * 10) == pytest.approx(seconds(10, [1.0] * 10, [c] * 10))
+    unequal = [0.1, 0.1, 0.1, 3.0], [1.0] * 4
+    assert [seconds(n, *unequal) for n in (2, 3, 4)] == pytest.approx([6.1, 5.1, 4.3])
+
+
+def test_a_replica_of_one_rank_sends_nothing():
+    """So the page may tell hooks and messages apart by it."""
+
+    def step(comm):
+        model = MLP(seed=0)
+        Replica(comm, model).backward(*loss_sum(model, batch(digits(), 8, 0)))
+
+    assert launch(step, 1).bytes_sent[0] == 0
+
+
+# Batch size -----------------------------------------------------------------------------------------------------------
+
+
+def single_gradients(model, samples) -> torch.Tensor:
+    """The gradient of each sample, [samples, parameters]."""
+
+    def loss(weights, x, y):
+        return torch.nn.functional.cross_entropy(functional_call(model, weights, (x[None],)), y[None])
+
+    weights = {name: p.detach() for name, p in model.named_parameters()}
+    found = vmap(grad(loss), (None, 0, 0))(weights, *samples)
+    return torch.cat([each.flatten(1) for each in found.values()], 1)
+
+
+def noise(each: torch.Tensor) -> noise_scale.Noise:
+    """|G|^2 and tr(Sigma) of these samples."""
+    mean = each.mean(0)
+    return noise_scale.Noise(noise_scale.square([mean]), (each - mean).square().sum(1).mean().item())
+
+
+def test_the_noise_scale_does_not_grow_because_the_gradient_shrinks(samples):
+    """At first gradient and noise both grow; then both fall, the gradient faster."""
+    model = MLP(seed=0).double()
+    optimizer, found = torch.optim.SGD(model.parameters(), 0.2), []
+    for first, last in ((0, 0), (0, 40), (40, 100), (100, 400)):
+        train(model, samples, optimizer, last - first, 64, first=first)
+        found.append(noise(single_gradients(model, samples)))
+    begin, at_40, at_100, at_400 = found
+    assert at_40.signal > 2 * begin.signal and at_40.variance > 2 * begin.variance and at_40.scale < begin.scale
+    assert at_400.signal < at_100.signal / 4 and at_100.variance / 2 < at_400.variance < at_100.variance
+
+
+def test_drawing_without_replacement_makes_the_noise_scale_look_larger(samples):
+    """The control: with replacement the two-size estimate is right; without it is off by the amount that is derived."""
+    each, draw = single_gradients(MLP(seed=0).double(), samples), torch.Generator().manual_seed(0)
+    N, b, B, true = len(each), 64, 256, noise(each)
+
+    def estimate(chosen):
+        sizes = [noise_scale.square([each[part].mean(0)]) for part in chosen.split(b)]
+        return noise_scale.from_two_sizes(sum(sizes) / len(sizes), b, noise_scale.square([each[chosen].mean(0)]), B)
+
+    without = noise_scale.mean(estimate(torch.randperm(N, generator=draw)[:B]) for _ in range(300))
+    with_it = noise_scale.mean(estimate(torch.randint(N, (B,), generator=draw)) for _ in range(300))
+    spread = [true.variance * (N - size) / (N - 1) / size for size in (b, B)]
+    derived = noise_scale.from_two_sizes(true.signal + spread[0], b, true.signal + spread[1], B)
+    assert with_it.scale == pytest.approx(true.scale, rel=0.04)
+    assert without.scale == pytest.approx(derived.scale, rel=0.04) and derived.scale > 1.05 * true.scale
+
+
+def steps_to(samples, size, rate, seed, target=0.5, most=120, every=5) -> float:
+    """Steps until the mean loss over all samples is below the target."""
+    model = MLP(seed=0).double()
+    optimizer = torch.optim.SGD(model.parameters(), rate)
+    for step in range(0, most, every):
+        train(model, samples, optimizer, every, size, seed, first=step)
+        with torch.no_grad():
+            if loss_sum(model, samples)[0].item() < target * len(samples.y):
+                return step + every
+    return math.inf
+
+
+@pytest.mark.parametrize("seed", (0, 1))
+def test_small_batches_need_fewer_steps_than_the_noise_scale_says(samples, seed):
+    scale, N = noise(single_gradients(MLP(seed=0).double(), samples)).scale, len(samples.y)
+    fewest = min(steps_to(samples, N, rate, seed) for rate in (0.4, 0.8))
+    for size, factor in ((16, 2.0), (64, 1.4)):
+        measured = min(steps_to(samples, size, rate, seed) for rate in (0.4, 0.8)) / fewest
+        said = noise_scale.steps_to_target(size, scale) / noise_scale.steps_to_target(N, scale)
+        assert 1.0 < measured < said / factor
+
+
+def test_without_noise_a_rate_of_1_6_is_no_better_than_0_8(samples):
+    assert steps_to(samples, len(samples.y), 1.6, 0) > steps_to(samples, len(samples.y), 0.8, 0)
+
+
+# Scale ----------------------------------------------------------------------------------------------------------------
+
+
+def test_delays_of_a_tenth_cost_100000_ranks_half_the_time():
+    assert 0.45 < stragglers.exponential_wait(1, 1.0, 0.1) / stragglers.exponential_wait(131_072, 1.0, 0.1) < 0.5
+
+
+def test_the_speed_up_is_the_formula_of_the_page():
+    b, scale = 4, 4096
+    for P in (8, 1024, 131_072):
+        assert speedup(P, b, scale, 1.25) == pytest.approx((1 + scale / b) / (1 + scale / (b * P)) / 1.25)
+        assert speedup(P, b, scale) < 1 + scale / b
