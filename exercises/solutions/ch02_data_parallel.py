@@ -51,11 +51,11 @@ def gains_of_accumulation():
 
     The update is that of the large batch if every sample has the same weight, which a division by K does not give
     when micro-batches differ, as they do in tokens (E). BatchNorm is the exception, because its statistics are made
-    in the forward pass (not F). Gradients are added in place, so forgetting zero_grad costs no memory and makes
-    every later update wrong, which is worse: nothing fails (not G). DDP does not know what is to come and all-
-    reduces each time, unless forward and backward pass of all micro-batches but the last run under no_sync (H). The
-    rate follows the global batch: linearly for SGD, by the square root for Adam (not I). Follow-up: what is left of
-    B if the gradients are sharded, as in ZeRO-2, and cannot stay whole on a rank between micro-batches?
+    in the forward pass (not F). Gradients are added in place, so forgetting zero_grad costs no memory and makes every
+    later update wrong, which is worse: nothing fails (not G). DDP does not know what is to come and all-reduces each
+    time, unless forward and backward pass of all micro-batches but the last run under no_sync (H). The rate follows
+    the global batch: linearly for SGD, by the square root for Adam (not I). Follow-up: what is left of B if the
+    gradients are sharded, as in ZeRO-2, and cannot stay whole on a rank between micro-batches?
     """
     return "BCEH"
 
