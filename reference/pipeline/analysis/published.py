@@ -2,7 +2,7 @@
 
 Source    Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2024), data/zero_bubble.csv: bubble rates, calculated
           from profiled costs. All 48 of 1F1B, ZB-H1, ZB-H2 and ZB-1p (their search found ZB-H1 again) come out to the
-          last digit. Messages take `send`; a step is as long as the longest span of a rank (ZB-H2's makespan is longer).
+          last digit. Messages take `send`; a step is as long as a rank's longest span (ZB-H2 has a longer makespan).
           Narayanan et al. (2021), data/megatron.csv. Without interleaving, points of their figure 12 follow m/(m + p -
           1) within 2 %. With it, their scripts set two layers a virtual stage (v = 4); volume.py has a model.
           Korthikanti et al. (2022), data/korthikanti.csv: 1 + (p - 1)/(p v) times the activations of all layers,
