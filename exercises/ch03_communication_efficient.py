@@ -1,9 +1,10 @@
 """Chapter 3: communication-efficient and asynchronous data parallelism. Replace each `raise NotImplementedError` by
 your answer, then run: pytest exercises/
 
-The chapter's page is chapters/03_communication_efficient.ipynb. The exercises come in five levels; do them in order or
-not, each stands alone. Roughly: 1 predict (5 minutes each), 2 fill in (10), 3 write (20), 4 repair (15), 5 speed up
-(20).
+The chapter's pages are chapters/03_communication_efficient.ipynb and chapters/03_communication_efficient_local.ipynb
+(for delay_compensated 03_communication_efficient_asynchronous.ipynb); each lists the exercises for which it is enough.
+They come in five levels; do them in order or not, each stands alone. Roughly: 1 predict (5 minutes each), 2 fill in
+(10), 3 write (20), 4 repair (15), 5 speed up (20).
 
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Allreduce(mpi.IN_PLACE, x)` replaces the array x by the sum of all ranks' x.

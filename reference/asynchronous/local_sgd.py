@@ -1,7 +1,7 @@
 """Local SGD: H steps on one's own, then an average of the weights.
 
-Idea      Averaging the weights after each step is synchronous SGD. Averaging them after H steps is nearly as good, if
-          the ranks' data are alike, and sends a H-th of the bytes.
+Idea      Averaging the weights after each step is synchronous SGD (not so for Adam: its step is not linear in g).
+          Averaging them after H steps is nearly as good, if the ranks' data are alike, and sends a H-th of the bytes.
           How often is data: a list of phase lengths. [1] * N is synchronous SGD, periodic(N, H) is [H, H, ...].
           Post-local SGD begins with `synchronous` steps of ordinary synchronous SGD, while the weights still move far.
           Averaging speaks of the weights only; what becomes of each rank's momentum must be said. `buffers`:

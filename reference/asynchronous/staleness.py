@@ -6,12 +6,14 @@ Idea      The delay is tau, the updates that the weights have had between the mo
           Compensation takes g + lambda g g (w_now - w_read), elementwise: an estimate of the gradient where the weights
           are now. It is the first term of Taylor's series with the Hessian replaced by lambda g g, which stands for the
           diagonal of the Fisher information. That is right, on average, for the gradients of single samples of a
-          log-likelihood whose labels are drawn from the model; of a quadratic it is not. The server keeps a copy of the
-          weights per worker.
+          log-likelihood whose labels are drawn from the model; of a quadratic it is not. The diagonal is all of
+          that matrix only if features are independent: correlated ones leave most of the error, or add to it. The
+          server keeps a copy of the weights per worker.
 Price     w <- w - eta a w_(t - tau) is stable if and only if eta a < 2 sin(pi / (2 (2 tau + 1))): 2 without a delay, 1
           for tau = 1, about pi / (2 tau) for a long one. Who doubles the delay must halve the learning rate.
-          P workers whose times are random see delays that are geometrically distributed. Then the expected weights move
-          as under momentum 1 - 1/P with learning rate eta / P: whoever adds asynchrony should take momentum away.
+          P workers whose times are exponentially distributed see delays that are geometrically distributed. Then the
+          expected weights move as under momentum 1 - 1/P with learning rate eta / P: take momentum away where you add
+          asynchrony. Other times, other paths: with uniform ones, delays are nearly constant and w swings further.
 Left out  DC-ASGD-a, which adapts lambda to a moving mean of g g.
 Source    Zhang, Gupta, Lian and Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (2016): damping. Zheng
           et al., "Asynchronous Stochastic Gradient Descent with Delay Compensation" (2017): DC-ASGD. Mitliagkas et al.,
@@ -71,7 +73,7 @@ def delayed_descent(curvature: float, rate: float, delay: int, steps: int) -> np
 
 
 def effective_momentum(workers: int) -> float:
-    """The momentum that asynchrony adds by itself when the workers' times are random and alike."""
+    """The momentum that asynchrony adds by itself when all workers' times are exponentially distributed alike."""
     return 1 - 1 / workers
 
 
