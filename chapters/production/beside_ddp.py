@@ -12,7 +12,7 @@ from reference.data_parallel.replica import Replica
 from reference.models import GPT, Config, batch, loss_sum, text
 from reference.perf.measure import measure
 
-WIDE = Config(length=64, width=192, heads=6, layers=3)
+SMALL = Config(length=64, width=128, heads=4, layers=2)
 
 
 def programs(comm):
@@ -20,7 +20,7 @@ def programs(comm):
     alone = [dist.new_group([rank]) for rank in range(comm.size)][comm.rank]
 
     def with_replica(group):
-        replica = Replica(group, GPT(WIDE))
+        replica = Replica(group, GPT(SMALL))
         return lambda: replica.backward(*loss_sum(replica.module, mine))
 
     def with_torch(module):
@@ -32,17 +32,17 @@ def programs(comm):
         return step
 
     bare, flat = (
-        GPT(WIDE),
-        torch.zeros(sum(p.numel() for p in GPT(WIDE).parameters())),
+        GPT(SMALL),
+        torch.zeros(sum(p.numel() for p in GPT(SMALL).parameters())),
     )
     return {
         "no communication": with_torch(bare),
         "replica, one rank": with_replica(comm.Split(comm.rank)),
         "replica": with_replica(comm),
         "DDP, one rank": with_torch(
-            DistributedDataParallel(GPT(WIDE), process_group=alone)
+            DistributedDataParallel(GPT(SMALL), process_group=alone)
         ),
-        "DDP": with_torch(DistributedDataParallel(GPT(WIDE))),
+        "DDP": with_torch(DistributedDataParallel(GPT(SMALL))),
         "all-reduce alone": lambda: allreduce(comm, flat),
     }
 
@@ -58,7 +58,7 @@ def main():
     }
     dist.init_process_group("gloo", **where)
     asked = programs(comm)
-    spreads = dict(zip(asked, measure(comm, list(asked.values()), 7), strict=True))
+    spreads = dict(zip(asked, measure(comm, list(asked.values()), 5), strict=True))
     if comm.rank == 0:
         print(f"{'milliseconds':>17}  median  quartiles     /DDP")
         for name, (low, median, high) in spreads.items():
