@@ -1,19 +1,11 @@
-"""PowerSGD, then post-local SGD, with torch alone: torchrun --nproc_per_node 4 chapters/production/powersgd_hook.py"""
+"""PowerSGD, then post-local SGD: torchrun --nproc_per_node 4 powersgd_hook.py"""
 
 import torch
 import torch.distributed as dist
+import torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook as local_sgd
+import torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook as power_sgd
 from torch import nn
-from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import (
-    PostLocalSGDState,
-    post_localSGD_hook,
-)
-from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import (
-    PowerSGDState,
-    powerSGD_hook,
-)
-from torch.distributed.algorithms.model_averaging.averagers import (
-    PeriodicModelAverager,
-)
+from torch.distributed.algorithms.model_averaging import averagers
 from torch.distributed.optim import PostLocalSGDOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
@@ -22,16 +14,13 @@ STEPS, FIRST = 60, 10  # the first steps are those of ordinary data parallelism
 
 def replica():
     torch.manual_seed(0)
-    return DistributedDataParallel(
-        nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
-    )
+    layers = nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64)
+    return DistributedDataParallel(nn.Sequential(*layers))
 
 
 def train(model, optimizer):
     teacher = torch.randn(64, 64, generator=torch.Generator().manual_seed(1)) / 8
-    data = torch.Generator().manual_seed(
-        2 + dist.get_rank()
-    )  # each rank draws samples of its own
+    data = torch.Generator().manual_seed(2 + dist.get_rank())  # samples of its own
     for _ in range(STEPS):
         x = torch.randn(32, 64, generator=data)
         loss = (model(x) - x @ teacher).square().mean()
@@ -43,39 +32,27 @@ def train(model, optimizer):
 
 def with_power_sgd():
     model = replica()
-    state = PowerSGDState(
-        None, matrix_approximation_rank=4, start_powerSGD_iter=FIRST
-    )
-    model.register_comm_hook(state, powerSGD_hook)
+    state = power_sgd.PowerSGDState(None, 4, start_powerSGD_iter=FIRST)  # rank 4
+    model.register_comm_hook(state, power_sgd.powerSGD_hook)
     loss = train(model, torch.optim.SGD(model.parameters(), 1.0))
     return loss, state.compression_stats()[0]
 
 
 def with_post_local_sgd(period=4):
     model = replica()
-    alone = dist.new_subgroups(1)[
-        0
-    ]  # None: the ranks of a node go on averaging their gradients
-    model.register_comm_hook(
-        PostLocalSGDState(None, alone, FIRST), post_localSGD_hook
-    )
-    averager = PeriodicModelAverager(period, warmup_steps=FIRST)
-    return train(
-        model,
-        PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), 1.0), averager),
-    )
+    alone = dist.new_subgroups(1)[0]  # None: a node's ranks go on averaging gradients
+    state = local_sgd.PostLocalSGDState(None, alone, FIRST)
+    model.register_comm_hook(state, local_sgd.post_localSGD_hook)
+    averager = averagers.PeriodicModelAverager(period, warmup_steps=FIRST)
+    inner = torch.optim.SGD(model.parameters(), 1.0)
+    return train(model, PostLocalSGDOptimizer(inner, averager))
 
 
-def main():
+if __name__ == "__main__":
     dist.init_process_group("gloo")  # nccl where there are GPUs
     loss, ratio = with_power_sgd()
     local = with_post_local_sgd()
     if dist.get_rank() == 0:
-        print(
-            f"PowerSGD: loss {loss:.3f}, {ratio:.1f} times fewer numbers; post-local SGD: loss {local:.3f}"
-        )
+        print(f"PowerSGD: loss {loss:.3f}, {ratio:.1f} times fewer numbers")
+        print(f"post-local SGD: loss {local:.3f}")
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    main()
