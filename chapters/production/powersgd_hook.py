@@ -40,7 +40,7 @@ def with_power_sgd():
 
 def with_post_local_sgd(period=4):
     model = replica()
-    alone = dist.new_subgroups(1)[0]  # None: a node's ranks go on averaging gradients
+    alone = dist.new_subgroups(1)[0]  # None: a node's ranks average gradients
     state = local_sgd.PostLocalSGDState(None, alone, FIRST)
     model.register_comm_hook(state, local_sgd.post_localSGD_hook)
     averager = averagers.PeriodicModelAverager(period, warmup_steps=FIRST)
