@@ -24,7 +24,7 @@ LARGER: dict[tuple[int, str], tuple[float, str]] = {  # (chapter, kind): its own
     (1, "notebook"): (55, OLDER),
     (1, "graders"): (45, OLDER),
     (1, "tests"): (80, OLDER),
-    (2, "notebook"): (50, OLDER),
+    (2, "notebook"): (48, "five pages, each of which starts Python and torch, and two programs of real ranks"),
     (2, "graders"): (30, OLDER),
     (2, "tests"): (65, OLDER),
     (3, "notebook"): (70, OLDER),
