@@ -8,7 +8,7 @@ from reference.pipeline.analysis import formulas, published, volume
 from reference.pipeline.schedules import make
 from reference.pipeline.schedules.interleaved import interleaved
 from reference.pipeline.simulate import Costs, activations, simulate
-from reference.pipeline.sizing import subsequences
+from reference.pipeline.sizing import partition, recompute, subsequences
 from reference.worlds import LaunchError, launch
 
 from ..house.files import ROOT
@@ -138,3 +138,21 @@ def test_with_a_long_w_the_bubble_of_zb_h1_is_the_way_back(F, I, W):  # noqa: E7
         assert found == pytest.approx((p - 1) * I) and found > (p - 1) * (F + I - W)
         assert times.makespan - min(times.busy) == pytest.approx((p - 1) * max(F, I))
         assert found == pytest.approx(formulas.idle_in_span("ZB-H1", p, m, costs=Costs(F, I, W)))
+
+
+def test_the_layout_for_64_accelerators():
+    """70B: 4 x 4 x 4 is the quickest that fits; FSDP must recompute. 7B: FSDP, with 8,000 tokens a gather."""
+    names = {"volume": volume, "recompute": recompute, "partition": partition}
+    names |= {"make": make, "simulate": simulate, "Costs": Costs}
+    found = page("09_pipelines_large", "RATE", "def row", **names)
+    memory, seconds = found["memory"], found["seconds"]
+    large, small = (80, 8192), (32, 4096)
+    layouts = [(t, p, 64 // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2, 4, 8, 16) if 1 < t * p <= 64]
+    fits = {layout: seconds(*large, *layout) for layout in layouts if sum(memory(*large, *layout)) < 72}
+    assert min(fits, key=fits.get) == (4, 4, 4)
+    two = memory(*large, 4, 2, 8)
+    assert sum(two) > 80 > 72 > sum(two) - two[1] / 2 and seconds(*large, 4, 2, 8) < fits[4, 4, 4]
+    assert sum(memory(*large, 1, 1, 64, b=1)) > 80 and sum(memory(*large, 1, 1, 64, b=2, full=True)) < 40
+    assert seconds(*large, 1, 1, 64, b=2, full=True) / fits[4, 4, 4] == pytest.approx(1.14, abs=5e-3)
+    pipelines = [seconds(*small, *layout) for layout in layouts]
+    assert seconds(*small, 1, 1, 64, b=2) < min(pipelines) < seconds(*small, 1, 1, 64, b=1)
