@@ -50,6 +50,15 @@ def test_gradients_that_agree_are_not_the_worst_case_for_an_accumulator():
     assert relative_error(32, torch.float32, noise=100) < 1e-6
 
 
+def test_most_of_kahans_error_in_16_bits_is_in_the_terms_and_not_in_the_sum():
+    draw = torch.Generator().manual_seed(0)
+    mean = torch.rand(2000, generator=draw, dtype=torch.float64) + 1e-3
+    terms = mean * (1 + 100 * torch.randn(32, 2000, generator=draw, dtype=torch.float64))
+    exact, rounded = terms.sum(0), terms.bfloat16().double().sum(0)
+    lost = ((rounded - exact) / exact).abs().mean().item()
+    assert 0.5 < lost / relative_error(32, torch.bfloat16, True, noise=100) < 1
+
+
 def test_activations_shrink_with_the_ranks_only_if_the_global_batch_stays():
     def peak(comm, size):
         model, mine = MLP(seed=0), batch(digits(), size, 0, rank=comm.rank, ranks=comm.size)
