@@ -62,13 +62,13 @@ def by_type(tensors: Iterable[Tensor]) -> list[list[Tensor]]:
     return list(kinds.values())
 
 
-# The count: 8 bytes, in which a rank can also say that something is wrong with its own -------------------------------
+# The count: 8 bytes, in which a rank can also say that its own is invalid -------------------------------
 
 
 def start_count(comm, count: float) -> tuple[Tensor, mpi.Request]:
     """Begin to sum the counts over the ranks; what has come in the end is for `finished_count`.
 
-    A count that is none travels as NaN, so that the sum is NaN on every rank and no rank is left alone with the error.
+    An invalid count travels as NaN, so that the sum is NaN on every rank and no rank is left alone with the error.
     """
     sound = math.isfinite(count) and count >= 0
     total = torch.tensor([float(count) if sound else math.nan], dtype=torch.float64)
@@ -76,7 +76,7 @@ def start_count(comm, count: float) -> tuple[Tensor, mpi.Request]:
 
 
 def finished_count(comm, total: Tensor, count: float) -> float:
-    """The global count. Raises ValueError on every rank if it can be none."""
+    """The global count. Raises ValueError on every rank unless it is above 0."""
     found = total.item()
     if found > 0:
         return found

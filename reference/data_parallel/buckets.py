@@ -36,7 +36,7 @@ def assign_buckets(
     A tensor that is larger than the limit has a bucket of its own. A bucket is complete with its last tensor, and the
     buckets are listed as they become complete. (DDP closes a bucket when it has reached the limit, so that its buckets
     may be larger than that.)
-    Raises ValueError for limits that are not above 0, and for an order that is none of these tensors.
+    Raises ValueError for limits that are not above 0, and for an order that does not name each tensor once.
     """
     order = range(len(nbytes))[::-1] if order is None else order
     kinds = [None] * len(nbytes) if kinds is None else kinds

@@ -2,8 +2,8 @@
 
 Idea      A gradient is final as soon as the backward pass has left its layer. Hooks tell when; a bucket whose last
           gradient has come is all-reduced at once, while the backward pass goes on.
-          MPI moves data inside MPI calls, and our own collectives post their next round there. So each hook also tests
-          what is under way. (The virtual cluster's Iallreduce goes on by itself, as on a network card that reduces.)
+          MPI moves data inside MPI calls, and our own collectives post their next round there. So each hook also polls
+          the pending all-reduces. (The virtual cluster's Iallreduce goes on by itself, as on a capable network card.)
 Before    backward    |bbbbbbbbbbbb|
           all-reduce               |cccccccccc|
 After     backward    |bbbbbbbbbbbb|                      nothing can leave before the first bucket is full, and the
@@ -68,7 +68,7 @@ class Replica:
     zeros in the end, where the serial program has None.
 
     Raises ValueError on every rank if the ranks' modules or arguments differ, if nothing is trained, and for limits
-    that are not above 0 and orders that are none.
+    that are not above 0 and invalid orders.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Replica:
         self._advance()
 
     def _advance(self) -> None:
-        """Move on what is under way, and start what can be started."""
+        """Poll the pending all-reduces, and start what can be started."""
         self._under_way = [request for request in self._under_way if not request.Test()]
         self._start_full()
 
@@ -222,7 +222,7 @@ class Replica:
         self._next_order = self.comm.bcast(self.ready_order + rest, root=0)
         self._learning = False
 
-    # Numbers that are none --------------------------------------------------------------------------------------------
+    # NaN and infinity -------------------------------------------------------------------------------------------------
 
     def _look(self, index: int) -> None:
         for number, view in zip(self.assignment[index], self.buckets[index].views):

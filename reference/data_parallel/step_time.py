@@ -1,7 +1,7 @@
 """The time of a step of data parallelism: a recurrence over the buckets of gradients.
 
 Idea      A bucket can be summed over the ranks once the backward pass has filled it, and when the bucket before it is
-          through. So with tb_k the time at which bucket k is full, and c_k what its all-reduce takes,
+          done. So with tb_k the time at which bucket k is full, and c_k what its all-reduce takes,
 
               tc_k = max(tb_k, tc_(k-1)) + c_k          T = T_fwd + max(T_bwd, tc_last)        (tb, tc from T_fwd on)
 
@@ -11,7 +11,7 @@ Price     With large buckets the first is full late and the last takes long; of 
           `best_limit` searches the one number that frameworks offer, `best_buckets` all ways to cut the layers.
 Exact     Equal to the virtual cluster's clock if the all-reduces of all ranks keep step: equal ranks, blocks and links,
           and no time for additions (gamma = 0) and none for latencies that hold no port (gap = inf), which another
-          bucket's messages could hide. Else at most this: as if one bucket waited for the one before it to be through,
+          bucket's messages could hide. Else at most this: as if one bucket waited for the one before it to be done,
           which is what the one stream of a process group does.
 Left out  What communication takes from the computation (cores, memory bandwidth); stragglers (stragglers.py).
 Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), for buckets and
@@ -130,7 +130,7 @@ def best_buckets(layers: Sequence[Layer], allreduce: Callable[[int], float]) -> 
     """
     order = [i for i in reversed(range(len(layers))) if layers[i].nbytes]
     ready = list(accumulate(layer.backward for layer in reversed(layers)))[::-1]
-    best: list[tuple[float, list]] = [(0.0, [])]  # [j]: when the first j of `order` are through at best, and how
+    best: list[tuple[float, list]] = [(0.0, [])]  # [j]: when the first j of `order` are done at best, and how
 
     def after(i: int, j: int) -> tuple[float, list]:
         """With order[i:j] as one bucket behind the best way for the first i."""
