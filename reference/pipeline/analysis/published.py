@@ -1,6 +1,6 @@
 """Published figures beside what the simulator and the closed forms say. Where they differ, there is a reason.
 
-Source    Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2024), data/zero_bubble.csv: bubble rates, calculated
+Source    Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2023), data/zero_bubble.csv: bubble rates, calculated
           from profiled costs. All 48 of 1F1B, ZB-H1, ZB-H2 and ZB-1p (their search found ZB-H1 again) come out to the
           last digit. Messages take `send`; a step is as long as a rank's longest span (ZB-H2 has a longer makespan).
           Narayanan et al. (2021), data/megatron.csv. Without interleaving, points of their figure 12 follow m/(m + p -

@@ -5,7 +5,7 @@ Idea      Simulation is cheap, so try. An order of F and I has few numbers (how 
           may be a little too short (slack). From a good start, change one number at a time as long as it gets better.
           What is found is never worse than a named schedule that has room: these compete.
 Left out  proof that nothing is better, but for `least_span`; small cases the tests compare with all orders there are.
-Source    Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2024), section 3: heuristics with several settings,
+Source    Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2023), section 3: heuristics with several settings,
           of which the best is kept; ZB-1p and ZB-2p are what they found with memory for p and for 2p activations.
 """
 

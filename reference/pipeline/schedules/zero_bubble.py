@@ -18,7 +18,7 @@ Price     ZB-H1 keeps as much as 1F1B on its first rank, on every rank; H2 nearl
           half and a third, with bubbles of about a half and two thirds of 1F1B's. V sends twice as many messages.
           So it is if F, I and W take equally long and messages no time; the records have what holds for others.
           ZB-H1's (p - 1)(F + I - W) asks for m >= p and W no longer than F and I.
-Source    ZB-H1, ZB-H2 and, in its arXiv version, ZB-V: Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2024).
+Source    ZB-H1, ZB-H2 and, in its arXiv version, ZB-V: Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2023).
           V-Half, V-Min: Qi et al., "Pipeline Parallelism with Controllable Memory" (2024).
 
 Letters: p ranks, m micro-batches, r rank.
