@@ -89,6 +89,22 @@ class Schedule:
         return frozenset((a.stage, a.micro) for order in self.orders for a in order if a.kind == "I")
 
     @cached_property
+    def summed(self) -> dict[Action, tuple[Action, ...]]:
+        """The step of a stage that lives on several ranks -> what makes the gradients that it applies, on all of them:
+        a copy of a stage is updated with the sum over its copies."""
+        ranks: dict[int, set[int]] = {}
+        for r, order in enumerate(self.orders):
+            for action in order:
+                ranks.setdefault(action.stage, set()).add(r)
+        copied = [a for order in self.orders for a in order if len(ranks[a.stage]) > 1 and a.kind in "BWS"]
+        made = [a for a in copied if a.kind != "S"]
+        return {
+            step: tuple(a for a in made if a.stage == step.stage and a.micro <= step.micro)
+            for step in copied
+            if step.kind == "S"
+        }
+
+    @cached_property
     def places(self) -> dict[Action, tuple[int, int]]:
         """Of each action its rank and its place in that rank's order, counted from 0."""
         return {action: (r, k) for r, order in enumerate(self.orders) for k, action in enumerate(order)}
@@ -108,6 +124,14 @@ def needs(action: Action, schedule: Schedule) -> list[Action]:
         after = [Action("I" if (s + 1, i) in schedule.splits else "B", s + 1, i)] if s + 1 < schedule.stages else []
         return [Action("F", s, i), *after]
     return []
+
+
+def awaited(action: Action, schedule: Schedule) -> list[Action]:
+    """What `action` comes after on any rank: what it needs, and for a step of a copied stage all gradients it applies.
+
+    The latter travel in the copies' own exchange (runtime/shared.py), not in a message from action to action.
+    """
+    return [*needs(action, schedule), *schedule.summed.get(action, ())]
 
 
 class Turn(NamedTuple):
@@ -136,8 +160,9 @@ def topological_order(schedule: Schedule) -> Iterator[Turn]:
             needed = needs(actions[0], schedule)
             for action in actions[1:]:
                 needed += needs(action, schedule)
-            if not done.issuperset(needed):
-                missing = next(need for need in needed if need not in done)
+            after = [*needed, *schedule.summed.get(actions[0], ())]
+            if not done.issuperset(after):
+                missing = next(need for need in after if need not in done)
                 waiting.setdefault(missing, []).append(r)
                 break
             yield Turn(r, k, actions, needed)

@@ -11,7 +11,8 @@ Price     The bubble is what is idle of all ranks' time, p times the makespan. T
           span of one rank instead, from its own first start to its own last end: ranks that end later also began later,
           and begin the next step later. In training, what counts is how much later each step ends than the one before:
           `period`.
-Left out  What messages take from each other when one link carries several at once.
+Left out  What messages take from each other when one link carries several at once; and what the copies of a stage take
+          to sum up their gradients: a step waits until all of them exist.
 """
 
 from __future__ import annotations
@@ -160,6 +161,8 @@ def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
             arrives = when if where == r else when + costs.send
             if arrives > start:
                 start = arrives
+        for gradient in schedule.summed.get(actions[0], ()):
+            start = max(start, done[gradient][0])
         end = start
         if len(actions) == 2 and costs.pair is not None:
             end += costs.of("pair", actions[0].stage)

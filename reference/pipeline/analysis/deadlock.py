@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..messages import Exchange, Message, messages
-from ..schedule import Action, Schedule, needs, topological_order
+from ..schedule import Action, Schedule, awaited, topological_order
 
 SENDS = ("nonblocking", "grouped", "blocking")
 MANY = 8  # ranks that a roll call names
@@ -44,7 +44,7 @@ def stuck(schedule: Schedule) -> str | None:
             return f"rank {r}, place {j + 1}: {action} runs beside {need}, which it needs: take {j} out of overlapped"
         if q == r:
             before = f"{action} comes before {need}, which it needs (place {j})"
-            return f"rank {r}, place {places[action][1]}: {before}: put {need} first"
+            return f"rank {r}, place {schedule.orders[r].index(action)}: {before}: put {need} first"
     return _circle(schedule, waits) if waits else None
 
 
@@ -57,9 +57,8 @@ def _circle(schedule: Schedule, waits: dict[int, tuple[Action, Action]]) -> str:
         action, need = waits[r]
         q, j = places[need]
         behind = f", behind {waits[q][0]}" if need != waits[q][0] else ""
-        lines.append(
-            f"  rank {r}, place {places[action][1]}: {action} needs {need}, which is at place {j} of rank {q}{behind}"
-        )
+        k = schedule.orders[r].index(action)  # a step may be on several ranks
+        lines.append(f"  rank {r}, place {k}: {action} needs {need}, which is at place {j} of rank {q}{behind}")
     earlier, later, q = next(filter(None, (_earlier(schedule, waits, waits[r][1]) for r in ranks)))
     lines.append(f"Change one of these orders: put {_listed(earlier)} before {later} on rank {q}, for example.")
     return "\n".join(lines)
@@ -74,12 +73,12 @@ def _earlier(schedule: Schedule, waits: dict, need: Action) -> tuple[list[Action
     behind = waits[q][0]
     needed, todo = {need}, [need]
     while todo:
-        new = {*needs(todo.pop(), schedule)} - needed
+        new = {*awaited(todo.pop(), schedule)} - needed
         needed |= new
         todo += new
     if behind in needed:
         return None
-    between = schedule.orders[q][schedule.places[behind][1] : j + 1]
+    between = schedule.orders[q][schedule.orders[q].index(behind) : j + 1]
     return [action for action in between if action in needed], behind, q
 
 
@@ -90,7 +89,7 @@ def _wait(schedule: Schedule, r: int, reached: list[int]) -> tuple[Action, Actio
     return next(
         (action, need)
         for action in schedule.orders[r][k : k + two]
-        for need in needs(action, schedule)
+        for need in awaited(action, schedule)
         if places[need][1] >= reached[places[need][0]]
     )
 

@@ -2,25 +2,27 @@
 
 Idea      1. Every micro-batch passes every stage forward once and backward once (B, or I and W), both on one rank.
           2. In a rank's order, an action comes after what it needs on that rank.
-          3. An optimizer step comes after the gradients that it applies, and no gradient is forgotten.
+          3. An optimizer step comes after the gradients that it applies, and no gradient is forgotten. The copies of a
+             stage that lives on several ranks apply the gradients of all of them.
           4. Ranks do not wait for each other in a circle (deadlock.py).
           5. No micro-batch meets two versions of the weights, but as the schedule's `weights` says (versions.py).
           6. If sends are synchronous, they do not deadlock either (deadlock.py).
 Exact     Errors name the action in the schedule's own words, its rank, and its place in that rank's order, counted from
           0.
           Times of an order may be wrong although the order is right: `check_times` finds an action that starts too
-          early.
+          early, and times that nobody measured.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from math import isfinite
 from numbers import Integral
 from typing import NoReturn
 
-from ..schedule import KINDS, WEIGHTS, Action, Schedule, needs
+from ..schedule import KINDS, WEIGHTS, Action, Schedule, awaited
 from ..simulate import Times
 from .deadlock import SENDS, stuck, synchronous
 from .versions import versions
@@ -47,19 +49,21 @@ def validate(schedule: Schedule, sends: str = "nonblocking") -> None:
 
 def check_times(times: Times, send: float = 0.0, tolerance: float = 1e-9) -> None:
     """Raise InvalidSchedule if an action starts before what it needs has ended, and arrived if on another rank; if it
-    ends before it starts; or if it starts before the one before it on its rank has ended, unless both run side by side.
+    ends before it starts; if it starts before the one before it on its rank has ended, unless both run side by side; if
+    an action has no times, or none that are finite; or if nothing takes any time at all.
 
     send: seconds that a message takes at least; tolerance: seconds that clocks may differ by.
     """
     schedule, starts, ends = times.schedule, times.starts, times.ends
+    _are_times(times)
     for r, order in enumerate(schedule):
         pairs = schedule.overlapped[r] if schedule.overlapped else ()
         for k, action in enumerate(order):
             if ends[r][k] < starts[r][k] - tolerance:
                 _fail(r, k, f"{action} ends at {ends[r][k]:g} s, before it starts at {starts[r][k]:g} s")
-            for need in needs(action, schedule):
+            for need in awaited(action, schedule):
                 q, j = schedule.places[need]
-                ready = ends[q][j] + (send if q != r else 0.0)
+                ready = ends[q][j] + (send if q != r and action.kind != "S" else 0.0)
                 if starts[r][k] < ready - tolerance:
                     late = f"it needs {need}, which rank {q} has done at {ends[q][j]:g} s"
                     _fail(
@@ -68,6 +72,18 @@ def check_times(times: Times, send: float = 0.0, tolerance: float = 1e-9) -> Non
             if k and k - 1 not in pairs and starts[r][k] < ends[r][k - 1] - tolerance:
                 before = f"{order[k - 1]} goes on until {ends[r][k - 1]:g} s"
                 _fail(r, k, f"{action} starts at {starts[r][k]:g} s, but {before}: a rank does one after the other")
+
+
+def _are_times(times: Times) -> None:
+    """There are a start and an end of each action, all of them finite, and something takes time."""
+    for r, (order, begin, end) in enumerate(zip_longest(times.schedule, times.starts, times.ends, fillvalue=())):
+        if not len(order) == len(begin) == len(end):
+            raise InvalidSchedule(f"rank {r} has {len(order)} actions, {len(begin)} starts and {len(end)} ends")
+        for k, seconds in enumerate(zip(begin, end)):
+            if not all(map(isfinite, seconds)):
+                _fail(r, k, f"{order[k]} goes from {seconds[0]} to {seconds[1]} s: these are no times")
+    if any(times.starts) and times.starts == times.ends:
+        raise InvalidSchedule("no action takes any time: measure them, or give costs that are not all zero")
 
 
 def _raise(message: str | None) -> None:

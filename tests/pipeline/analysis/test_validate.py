@@ -264,3 +264,45 @@ def test_times_that_overlap_or_run_backward():
     assert "ends at" in told["backward"] and "before it starts" in told["backward"]
     for name in catalogue.SCHEDULES:  # pairs may overlap
         check_times(simulate(catalogue.make(name, 4, 8)))
+
+
+COPIES = parse("0F0 1F1 1B1 0B0 0S1 1S1"), parse("0F1 1F0 1B0 0B1 0S1 1S1")
+
+
+def test_a_copy_of_a_stage_steps_after_the_gradients_of_the_other_copies():
+    """Rank 0's 0B0 waits for rank 1's 1B0, and rank 1 would step stage 0 before that: without 0B0's gradient."""
+    validate(Schedule("copies", COPIES))
+    early = Schedule("copies", (COPIES[0], parse("0F1 1F0 0B1 0S1 1B0 1S1")))
+    told = wrong(early).splitlines()
+    assert told[0] == "ranks 0 and 1 wait for each other in a circle:"
+    assert "  rank 1, place 3: 0S1 needs 0B0, which is at place 3 of rank 0" in told
+    assert told[-1] == "Change one of these orders: put 1B0 before 0S1 on rank 1, for example."
+    with pytest.raises(ValueError, match="cannot be carried out"):
+        simulate(early)
+
+
+def test_times_of_a_copy_that_steps_too_early():
+    """Of unequal ranks: the quicker one waits with its step for the slower one's gradient."""
+    one = Schedule("one stage twice", (parse("0F0 0B0 0F2 0B2 0S2"), parse("0F1 0B1 0S2")))
+    validate(one)
+    times = simulate(one, Costs(S=1.0))
+    assert (times.starts[0][-1], times.starts[1][-1]) == (6, 6)
+    check_times(times)
+    times.starts[1][-1] -= 1.0
+    with pytest.raises(InvalidSchedule, match=r"rank 1, place 2: 0S2 starts at 5 s, but it needs 0B2"):
+        check_times(times)
+
+
+def test_times_that_nobody_measured():
+    schedule = one_f_one_b(2, 3)
+    rows = [len(order) for order in schedule]
+    zero, missing = [[0.0] * n for n in rows], [[0.0] * (n - 1) for n in rows]
+    undefined = [[float("nan")] * n for n in rows]
+    with pytest.raises(InvalidSchedule, match="no action takes any time"):
+        check_times(Times(schedule, zero, zero))
+    with pytest.raises(InvalidSchedule, match="rank 0 has 7 actions, 7 starts and 6 ends"):
+        check_times(Times(schedule, zero, missing))
+    with pytest.raises(InvalidSchedule, match="rank 0, place 0: 0F0 goes from nan to nan s"):
+        check_times(Times(schedule, undefined, undefined))
+    check_times(simulate(schedule, Costs(W=0.0, send=0.5)))  # a part of a pass may take none
+    check_times(Times(Schedule("idle", ((), ())), [[], []], [[], []]))  # and who does nothing takes no time
