@@ -4,9 +4,10 @@
 
 Every page must load without a request to another host, without an error on the console and without a missing file; its
 mathematics must be typeset; its pictures must have an alternative text; its links within the book must lead somewhere;
-it must fit a phone; axe-core must find nothing against its accessibility; and a search for "ring" must find something.
-Some page must have a step-through of recorded all-reduces, and by keyboard, mouse and touch it must show what was
-recorded; some page an explorer of schedules (check_explorer.py); some page a checklist whose marks stay.
+it must fit a phone and weigh at most 1.5 MB; axe-core must find nothing against its accessibility; and a search for
+"ring" must find something. Some page must have a step-through of recorded all-reduces, and by keyboard, mouse and touch
+it must show what was recorded; some page an explorer of schedules (check_explorer.py); some page a checklist whose
+marks stay.
 Exit status 0 only if all of it holds.
 """
 
@@ -29,6 +30,7 @@ from playwright.sync_api import Error, Page, TimeoutError, sync_playwright
 
 from chapters import ROOT
 
+MOST_BYTES, WIDGET_BYTES = 1_500_000, 500_000  # of a page with all that it loads, as stored; and of its widgets
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -62,6 +64,8 @@ INSPECT = """() => {
     widgets: article.querySelectorAll('.erc-steps').length,
     explorers: article.querySelectorAll('.erc-explorer').length,
     checklists: article.querySelectorAll('.task-list-item-checkbox').length,
+    bytes: ['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
+      .reduce((sum, each) => sum + each.decodedBodySize, 0),
   };
 }"""
 
@@ -173,6 +177,8 @@ def check_page(check: Checks, name: str, told: dict, foreign: list[str], errors:
     check(not foreign, f"{name} asks no other host", foreign[:3])
     check(not errors, f"{name} loads without an error", errors[:3])
     check(not told["untypeset"] and not told["errors"], f"{name} mathematics", told["untypeset"] + told["errors"])
+    most = MOST_BYTES + WIDGET_BYTES * (told["widgets"] + told["explorers"] > 0)
+    check(told["bytes"] <= most, f"{name} weighs at most {most / 1e6:.1f} MB", f"{told['bytes'] / 1e6:.2f} MB")
     raw = re.findall(r"\$[^$\n]{1,60}\$|\\\(|\\\[|\\frac|\\alpha", told["text"])
     check(not raw, f"{name} has no raw mathematics", raw[:3])
     for image in told["images"]:

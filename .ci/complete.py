@@ -49,7 +49,7 @@ def of_chapter(root: Path, number: int, claims: Mapping[int, tuple[str, ...]]) -
     for page, pattern, what in (
         ("book/_toc.yml", rf"chapters/{number:02d}_", "its place in the table of contents"),
         ("book/techniques.md", rf"chapters/{number:02d}_", "a line for each technique"),
-        ("book/index.md", rf"(?i)\bchapter {number}\b", "its name in what is there so far"),
+        ("book/index.md", rf"chapters/{number:02d}_", "its name in what is there so far"),
         ("book/teaching.md", rf"(?m)^## Chapter {number}\b", "its section"),
         ("README.md", rf"(?i)\bchapter {number}\b", "its name in what is there so far"),
     ):

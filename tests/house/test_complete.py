@@ -16,7 +16,7 @@ CHAPTER = {  # what a new chapter needs: (file, what is appended to it)
     "exercises/misconceptions/ch10_..., its exercises": ("exercises/misconceptions/ch10_zero/shards.py", ""),
     "its place in the table of contents (book/_toc.yml)": ("book/_toc.yml", "  - file: chapters/10_zero\n"),
     "a line for each technique (book/techniques.md)": ("book/techniques.md", "[ZeRO](../chapters/10_zero.ipynb)\n"),
-    "its name in what is there so far (book/index.md)": ("book/index.md", "Chapter 10 is there.\n"),
+    "its name in what is there so far (book/index.md)": ("book/index.md", "[ZeRO](../chapters/10_zero)\n"),
     "its section (book/teaching.md)": ("book/teaching.md", "\n## Chapter 10: what takes how long\n"),
     "its name in what is there so far (README.md)": ("README.md", "There is a chapter 10.\n"),
     "terms in book/glossary.md: none of those that it introduces in bold is there": (

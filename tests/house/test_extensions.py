@@ -13,7 +13,9 @@ import pytest
 from .files import ROOT
 
 sys.path.append(str(ROOT / "book/_ext"))
-from accessible import CHANGES  # extensions of Sphinx are no package
+import light  # extensions of Sphinx are no package
+import repository
+from accessible import CHANGES
 from npm import Package, fetched
 
 
@@ -80,3 +82,54 @@ def test_no_registry_is_an_error_of_the_system(tmp_path, monkeypatch):
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", "http://127.0.0.1:9")
     with pytest.raises(OSError):
         fetched(Package("thing", "1.0", "00", ("thing.js",)), tmp_path / "build")
+
+
+SHEET = """
+/* a comment */
+.used, .unused > p { color: red }
+.unused { color: blue }
+h1:is(.used, .unused) { margin: 0 }
+@media print { .unused { color: green } .used a::before { content: "\\f0c9" } }
+@media screen { .unused { color: green } }
+@font-face { font-family: x; src: url(x.woff2) }
+"""
+
+
+def test_of_a_style_sheet_stays_what_a_page_can_need():
+    left = light.without_unused(SHEET, {"used"})
+    assert left.count("red") == 1 and "blue" not in left and "green" not in left and "comment" not in left
+    assert "unused >" not in left and ":is(.used" in left and "screen" not in left
+    assert "@font-face" in left and "\uf0c9" in left.replace("\\f0c9", "\uf0c9")
+    assert light.without_unused(left, {"used"}) == left
+
+
+LIBRARY = 'a={"bars":[448,512,["navicon"],"f0c9","M0 96z"],sun:[512,512,[],"f185","M1 2z"]}'
+
+
+def test_an_icon_becomes_a_drawing_with_its_classes():
+    page = '<p><i class="fa-solid fa-bars big"></i><i class="fa-solid fa-sun" aria-label="light"></i></p>'
+    drawn = light.ICON.sub(lambda found: light.drawing(found, LIBRARY, {}), page)
+    assert "<i " not in drawn and drawn.count("<svg") == drawn.count("</svg>") == 2
+    assert 'class="svg-inline--fa fa-solid fa-bars big" aria-hidden="true" viewBox="0 0 448 512"' in drawn
+    assert 'aria-label="light" viewBox' in drawn and "M0 96z" in drawn
+
+
+def test_an_icon_that_is_lacking_is_named():
+    with pytest.raises(ValueError, match="no icon 'moon'"):
+        light.ICON.sub(lambda found: light.drawing(found, LIBRARY, {}), '<i class="fa-solid fa-moon"></i>')
+
+
+def test_a_page_without_search_loads_no_index(tmp_path):
+    (tmp_path / light.ICONS).parent.mkdir(parents=True)
+    (tmp_path / light.ICONS).write_text(LIBRARY)
+    scripts = '<script src="../_static/searchtools.js"></script>\n<script src="../searchindex.js"></script>'
+    for name in ("page.html", "search.html"):
+        (tmp_path / name).write_text(f'<script defer src="_static/scripts/fontawesome.js?x"></script>{scripts}<p></p>')
+    light.lighten_pages(tmp_path)
+    assert (tmp_path / "page.html").read_text() == "<p></p>"
+    assert (tmp_path / "search.html").read_text() == f"{scripts}<p></p>"
+
+
+def test_a_page_tells_where_the_sources_are_or_why_not():
+    assert repository.clone("https://example.org/us/course") == "`git clone https://example.org/us/course`"
+    assert "repository: url" in repository.clone("")
