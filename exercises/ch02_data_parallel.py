@@ -29,11 +29,11 @@ def step_time(forward, backward, communication):
     communication   list, as long: seconds that the all-reduce of each bucket takes. There is at least one bucket, and
                     there may be thousands.
 
-    The all-reduce of a bucket begins when the bucket is full and the all-reduce before it is through: they go one
+    The all-reduce of a bucket begins when the bucket is full and the all-reduce before it has finished: they go one
     after the other. They run beside the backward pass and do not slow it down. Nothing else takes time.
 
-    Try it: forward 5, ten buckets of 1 second each, and 0.8 for each all-reduce; then 1.4. A formula that one finds
-    everywhere, max(computing, communication), says 15 for both. The page has the answers.
+    Try it: forward 5, ten buckets of 1 second each, and 0.8 for each all-reduce; then 1.4. A common formula,
+    max(computing, communication), says 15 for both. The page has the answers.
     """
     raise NotImplementedError
 
@@ -52,8 +52,8 @@ def replica_price(parameters, ranks, bandwidth):
              for that.
     seconds  that this takes if only bandwidth counts.
 
-    Try it: 100 billion parameters, 8 ranks, 300 GB/s and then 10 GB/s. One reads "over 800 GB for eight replicas" and
-    "tens of GB a step". The page has the answers for gradients that are kept in 16 bits.
+    Try it: 100 billion parameters, 8 ranks, 300 GB/s and then 10 GB/s. Some accounts say "over 800 GB for eight
+    replicas" and "tens of GB a step". The page has the answers for gradients that are kept in 16 bits.
     """
     raise NotImplementedError
 
@@ -302,7 +302,7 @@ def shares(speeds, batch):
     speeds  list: samples per second of each rank; all above 0, and one may be much slower than the others
     batch   samples in all, at least 0
 
-    The shares add up to the batch, and the last rank is through as early as possible: the largest of share / speed is
+    The shares add up to the batch, and the last rank finishes as early as possible: the largest of share / speed is
     the least there is. (Unequal shares need average_gradients, which weights them.) Up to 1,000 ranks and 100,000
     samples.
 

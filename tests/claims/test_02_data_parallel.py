@@ -7,11 +7,13 @@ import torch
 from torch.func import functional_call, grad, vmap
 
 from reference.collectives import allreduce
-from reference.data_parallel import noise_scale, stragglers
-from reference.data_parallel.accumulation import relative_error
+from reference.data_parallel import noise_scale, step_time, stragglers
+from reference.data_parallel.accumulation import Accumulator, relative_error
+from reference.data_parallel.layers import gpt, timed
 from reference.data_parallel.replica import Replica
-from reference.data_parallel.scaling import speedup
-from reference.models import MLP, Data, batch, digits, loss_sum, train
+from reference.data_parallel.scaling import on_nodes, speedup
+from reference.models import GPT, MLP, Config, Data, batch, digits, loss_sum, train
+from reference.networks import Link
 from reference.perf.meter import Meter
 from reference.worlds import launch
 
@@ -57,6 +59,29 @@ def test_most_of_kahans_error_in_16_bits_is_in_the_terms_and_not_in_the_sum():
     exact, rounded = terms.sum(0), terms.bfloat16().double().sum(0)
     lost = ((rounded - exact) / exact).abs().mean().item()
     assert 0.5 < lost / relative_error(32, torch.bfloat16, True, noise=100) < 1
+
+
+@pytest.mark.parametrize("dtype, digits_of_sums", [(torch.bfloat16, 8), (torch.float16, 11)])
+def test_a_sum_in_16_bits_stops_between_one_and_two_powers_of_two_of_its_terms(dtype, digits_of_sums):
+    """Not at the first power already: where the terms scatter, half of them still change the sum."""
+    added = Accumulator(torch.zeros(200), dtype)
+    draw, found = torch.Generator().manual_seed(0), {}
+    for k in range(1, 2 ** (digits_of_sums + 1) + 100):
+        added.add(1 + 0.1 * torch.randn(200, generator=draw))
+        found[k] = added.total.float()
+    first, second = 2**digits_of_sums, 2 ** (digits_of_sums + 1)
+    assert found[first * 5 // 4].mean() > 1.2 * first
+    assert found[max(found)].max() <= second and torch.equal(found[max(found)], found[max(found) - 1])
+
+
+def test_adams_moments_are_twice_the_weights():
+    model = GPT(Config(length=64, width=64, heads=4, layers=4))
+    optimizer = torch.optim.Adam(model.parameters())
+    for p in model.parameters():
+        p.grad = torch.zeros_like(p)
+    optimizer.step()
+    moments = sum(x.nbytes for state in optimizer.state.values() for x in state.values())
+    assert moments == pytest.approx(1.76e6, rel=0.003) and moments > 1.755e6
 
 
 def test_activations_shrink_with_the_ranks_only_if_the_global_batch_stays():
@@ -130,7 +155,7 @@ def noise(each: torch.Tensor) -> noise_scale.Noise:
 
 
 def test_the_noise_scale_does_not_grow_because_the_gradient_shrinks(samples):
-    """At first gradient and noise both grow; then both fall, the gradient faster."""
+    """Both grow; then the gradient falls while the noise still grows; then both fall, the gradient faster."""
     model = MLP(seed=0).double()
     optimizer, found = torch.optim.SGD(model.parameters(), 0.2), []
     for first, last in ((0, 0), (0, 40), (40, 100), (100, 400)):
@@ -138,6 +163,7 @@ def test_the_noise_scale_does_not_grow_because_the_gradient_shrinks(samples):
         found.append(noise(single_gradients(model, samples)))
     begin, at_40, at_100, at_400 = found
     assert at_40.signal > 2 * begin.signal and at_40.variance > 2 * begin.variance and at_40.scale < begin.scale
+    assert at_100.signal < 0.8 * at_40.signal and at_100.variance > 1.05 * at_40.variance
     assert at_400.signal < at_100.signal / 4 and at_100.variance / 2 < at_400.variance < at_100.variance
 
 
@@ -189,6 +215,16 @@ def test_without_noise_a_rate_of_1_6_is_no_better_than_0_8(samples):
 
 def test_delays_of_a_tenth_cost_100000_ranks_half_the_time():
     assert 0.45 < stragglers.exponential_wait(1, 1.0, 0.1) / stragglers.exponential_wait(131_072, 1.0, 0.1) < 0.5
+
+
+def test_two_buckets_are_exposed_where_the_embedding_has_nothing_to_compute():
+    """In the backward pass it is ready as soon as the first layer is: hidden behind nothing, as that one."""
+    seconds = on_nodes(8, Link(2e-6, 1 / 300e9), Link(5e-6, 1 / 50e9))
+    layers = timed(gpt(4096, 32, 32000, 4096), 2, 400e12, itemsize=2)
+    buckets = step_time.by_limit(layers, 400 * 2**20)
+    late = step_time.step_of(layers, buckets, lambda nbytes: seconds(64, nbytes)).exposed
+    embedding, first = (seconds(64, layer.nbytes) for layer in layers[:2])
+    assert late == pytest.approx(embedding + first) and late > 1.6 * first
 
 
 def test_the_speed_up_is_the_formula_of_the_page():

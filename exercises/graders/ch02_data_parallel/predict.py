@@ -6,7 +6,7 @@ from exercises.grading import Answer, Exercise, Finding, checks, choices, inputs
 
 
 def recurrence(forward, backward, communication):
-    """When the last all-reduce is through."""
+    """When the last all-reduce is done."""
     full = through = forward
     for computing, sending in zip(backward, communication):
         full += computing
@@ -89,8 +89,8 @@ step_time = Exercise(
                 (
                     lambda f, b, c: f + b[0] + sum(map(max, b[1:], c)) + c[-1],
                     "The backward pass waits in your sum: it goes on to the next bucket when the all-reduce of the one "
-                    "before is through, so each pair takes as long as the longer of the two. In truth it just goes on, "
-                    "and what is still to be sent queues up.",
+                    "before has finished, so each pair takes as long as the longer of the two. In truth it just goes "
+                    "on, and what is still to be sent queues up.",
                 ),
                 (
                     lambda f, b, c: recurrence(f, [0.0, *b[:-1]], c),
@@ -115,16 +115,16 @@ step_time = Exercise(
                 ),
             ],
             otherwise="Go through the buckets in order, and keep two times: when is this one full, and when is its "
-            "all-reduce through?",
+            "all-reduce done?",
             unit="s",
         )
     ],
     hints=[
         "Draw two lines over the time, one for computing and one for the network, with three buckets. When may the "
         "second all-reduce begin? There are two things that it waits for.",
-        "An all-reduce begins at the later of two times: its bucket is full; the one before it is through.",
-        "Keep two numbers, `full` and `through`, both equal to forward before the first bucket. For each bucket, "
-        "first move `full` on; then `through` is computed from both and from communication.",
+        "An all-reduce begins at the later of two times: its bucket is full; the one before it has finished.",
+        "Keep two numbers, `full` and `done`, both equal to forward before the first bucket. For each bucket, "
+        "first move `full` on; then `done` is computed from both and from communication.",
     ],
 )
 
@@ -349,7 +349,7 @@ gains_of_accumulation = Exercise(
         )
     ],
     hints=[
-        "Two statements are about bytes, two about memory, one about speed, three about what is computed. Take K = 2 "
+        "Three statements are about bytes, two about memory, one about speed, three about what is computed. Take K = 2 "
         "and go through one update: what is in memory, what is sent, when?",
         "The sum of K gradients has as many numbers as one of them. The forward pass of a micro-batch knows nothing of "
         "the other micro-batches.",

@@ -152,12 +152,12 @@ bucket_limit = Exercise(
 
 
 def rounded_down(speeds, batch):
-    """What each rank can have and be through in the ideal time."""
+    """What each rank can have and finish in the ideal time."""
     return [math.floor(batch * speed / sum(speeds)) for speed in speeds]
 
 
 def one_by_one(speeds, batch, begun, ahead=1):
-    """What is not given away yet goes, sample after sample, to the rank that is through first with `ahead` more."""
+    """What is not given away yet goes, sample after sample, to the rank that finishes first with `ahead` more."""
     given, heap = (
         list(begun),
         [((share + ahead) / speed, rank) for rank, (share, speed) in enumerate(zip(begun, speeds))],
@@ -196,16 +196,16 @@ OTHER_SHARES = [  # what somebody may make of (speeds, batch), and the hint
     (
         lambda speeds, batch: and_the_rest(speeds, batch, by_remainders(speeds, batch)),
         "The samples that are left over went to those who lost most by rounding down. But one more sample takes a slow "
-        "rank long: who would be through first with one more?",
+        "rank long: who would finish first with one more?",
     ),
     (
         lambda speeds, batch: and_the_rest(speeds, batch, [speeds.index(max(speeds))]),
         "All samples that are left over after rounding down went to one rank. Give them away one at a time: who is "
-        "through first with one more, counting what it has by then?",
+        "first to finish with one more, counting what it has by then?",
     ),
     (
         lambda speeds, batch: and_the_rest(speeds, batch, range(len(speeds))),
-        "The first ranks have one more each than their part, rounded down. Of all, who would be through first with one "
+        "The first ranks have one more each than their part, rounded down. Of all, who would finish first with one "
         "more sample?",
     ),
     *[
@@ -218,7 +218,7 @@ OTHER_SHARES = [  # what somebody may make of (speeds, batch), and the hint
     (
         lambda speeds, batch: one_by_one(speeds, batch, [0] * len(speeds), ahead=0),
         "A rank has a sample that takes it longer than all should take. It is free, and yet should not have one: do "
-        "you ask who is through with what it has, or who would be through with one more?",
+        "you ask who finishes what it has, or who would finish one more?",
     ),
 ]
 
@@ -245,11 +245,11 @@ def seconds_of(got, speeds):
 
 
 def who_is_last(case, results, right):
-    """The facts: which rank is through last, when, and when all could be."""
+    """The facts: which rank finishes last, when, and when all could be."""
     ((speeds, _),), (got,), (best,) = case.arguments, results, right
     last = max(range(len(got)), key=lambda rank: got[rank] / speeds[rank])
     return (
-        f"with {short(got)} rank {last} is through last, after {got[last] / speeds[last]:.4g} s "
+        f"with {short(got)} rank {last} finishes last, after {got[last] / speeds[last]:.4g} s "
         f"({checks.count(got[last], 'sample')} at {speeds[last]:g} a second); "
         f"{seconds_of(best, speeds):.4g} s are possible."
     )

@@ -246,7 +246,7 @@ def sizes_of(case):
 
 
 def to_spare(buckets, hooks):
-    """Seconds that are allowed, so that each hook may look whether some of the buckets are through."""
+    """Seconds that are allowed, so that each hook may look whether some of the buckets are done."""
     return max(1e-6, 2e-7 * len(buckets) * hooks)
 
 
@@ -342,7 +342,7 @@ backward_with_overlap = Distributed(
             otherwise="Each rank's gradient belongs into the sum once. Is an array summed again that has been summed "
             "already?",
             nothing="No sum of this tensor's gradients: are they those of another tensor of the bucket, or was the "
-            "array read before the all-reduce was through?",
+            "array read before the all-reduce was done?",
         ),
         no_more_than(
             lambda case: sum(sizes_of(case)),
