@@ -1,4 +1,6 @@
-"""A module has at most 300 lines and a function 60, so that each can be read in one sitting.
+"""A module has at most 300 lines and a function 60, so that each can be read in one sitting; so can a page.
+
+The first notebook of a chapter is its core page; those whose names go on after its name are in depth.
 
 An exception needs a reason, and goes as soon as it is no longer needed: the rule says so.
 """
@@ -6,14 +8,18 @@ An exception needs a reason, and goes as soon as it is no longer needed: the rul
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 MODULE, FUNCTION = 300, 60  # lines at most
+CORE = {"words": 4_000, "code cells": 25, "bytes": 300_000}  # of a page, at most
+IN_DEPTH = {"words": 3_000, "code cells": 16, "bytes": 300_000}
 MODULES = ("reference",)  # where modules are measured
 FUNCTIONS = ("reference", "exercises/grading")  # where functions are
 EXCEPTIONS = {  # path, or path:function: why it may be longer
     "reference/pages/step_through.py": "to be divided",
+    "chapters/03_communication_efficient_local.ipynb": "a second core page: local and asynchronous training",
 }
 
 
@@ -42,9 +48,33 @@ def too_long(root: Path) -> dict[str, str]:
     return found
 
 
+def measured(notebook: Path) -> dict[str, int]:
+    """Words of text, code cells and bytes of a page."""
+    cells = json.loads(notebook.read_text())["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    return {
+        "words": sum(len(text.split()) for text in texts),
+        "code cells": len(code),
+        "bytes": notebook.stat().st_size,
+    }
+
+
+def long_pages(root: Path) -> dict[str, str]:
+    """Return the pages of chapters that are larger than the rule allows, by path, each with its numbers."""
+    found = {}
+    for notebook in sorted((root / "chapters").glob("[0-9][0-9]_*.ipynb")):
+        others = [each.stem for each in notebook.parent.glob(f"{notebook.stem[:2]}_*.ipynb") if each != notebook]
+        in_depth = any(notebook.stem.startswith(f"{each}_") for each in others)
+        limits, size = IN_DEPTH if in_depth else CORE, measured(notebook)
+        if over := [f"{size[what]:,} {what} of {most:,}" for what, most in limits.items() if size[what] > most]:
+            found[notebook.relative_to(root).as_posix()] = ", ".join(over)
+    return found
+
+
 def faults(root: Path, exceptions: Mapping[str, str] = EXCEPTIONS) -> list[str]:
     """Return one line for each module or function that is too long, and for each exception that is not needed."""
-    found = too_long(root)
+    found = too_long(root) | long_pages(root)
     return [
         *(f"{name} has {told}: divide it" for name, told in found.items() if name not in exceptions),
         *(f"{name} is short enough: take it out of EXCEPTIONS in .ci/sizes.py" for name in exceptions.keys() - found),

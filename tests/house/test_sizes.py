@@ -1,5 +1,7 @@
 """The rule about sizes, and its exceptions, on planted files."""
 
+import json
+
 import pytest
 
 
@@ -52,6 +54,34 @@ def test_a_function_of_60_lines_is_fine(house, ci):
 def test_an_exception_goes_when_it_is_not_needed(house, ci):
     told = "reference/zero/gone.py is short enough: take it out of EXCEPTIONS in .ci/sizes.py"
     assert ci("sizes").faults(house, {"reference/zero/gone.py": "was long"}) == [told]
+
+
+def notebook(house, name, words=0, cells=0, output=0):
+    """A notebook with so many words, code cells, and bytes of output."""
+    path = house / "chapters" / f"{name}.ipynb"
+    path.parent.mkdir(exist_ok=True)
+    code = [{"cell_type": "code", "source": ["x = 1"], "outputs": ["x" * output]}] * cells
+    text = {"cell_type": "markdown", "source": ["word " * (words // 2), "\nword" * (words - words // 2)]}
+    path.write_text(json.dumps({"cells": [text, *code]}))
+
+
+@pytest.mark.parametrize(
+    "name, size, told",
+    [
+        ("10_zero", {"words": 4000, "cells": 25}, ""),
+        ("10_zero", {"words": 4001}, "4,001 words of 4,000"),
+        ("10_zero", {"words": 9, "cells": 26}, "26 code cells of 25"),
+        ("10_zero", {"cells": 1, "output": 300_000}, "bytes of 300,000"),
+        ("10_zero_offload", {"words": 3000, "cells": 16}, ""),
+        ("10_zero_offload", {"words": 3001, "cells": 17}, "3,001 words of 3,000, 17 code cells of 16"),
+        ("10_zeros", {"words": 3001, "cells": 17}, ""),  # another core page of the chapter
+    ],
+)
+def test_a_page_can_be_read_in_one_sitting(house, ci, name, size, told):
+    notebook(house, "10_zero")
+    notebook(house, name, **size)
+    faults = ci("sizes").faults(house, {})
+    assert len(faults) == bool(told) and told in "".join(faults)
 
 
 def test_every_exception_has_a_reason(ci):
