@@ -238,16 +238,25 @@ def check_links(check: Checks, told: dict[str, dict], base: str, root: Path) -> 
 
 
 def check_search(check: Checks, page: Page, base: str) -> None:
-    """Search for "ring", as a reader does."""
-    page.goto(f"{base}/search.html?q=ring", wait_until="load")
-    try:
+    """Search as a reader does: a term's other name leads to its entry, a word to its first place on a page."""
+
+    def hits(words: str) -> list:
+        page.goto(f"{base}/search.html?q={words}", wait_until="load")
         page.wait_for_selector("#search-results li a", timeout=15_000)
-        hits = [link.inner_text() for link in page.query_selector_all("#search-results li a")]
-    except Exception as error:
-        hits = [str(error).splitlines()[0]]
-        check(False, 'search for "ring"', hits)
-        return
-    check(any(re.search("ring|collective", hit, re.IGNORECASE) for hit in hits), 'search for "ring"', hits[:5])
+        page.wait_for_timeout(500)
+        return page.query_selector_all("#search-results li > a")
+
+    try:
+        named = [link.inner_text() for link in hits("ring")]
+        check(any(re.search("ring|collective", name, re.IGNORECASE) for name in named), 'search for "ring"', named[:5])
+        led = [link.get_attribute("href") for link in hits("busbw")]
+        check(any("glossary.html#term-busbw" in link for link in led), 'search for "busbw"', led[:5])
+        next(link for link in hits("Kahan") if "chapters/" in link.get_attribute("href")).click()
+        page.wait_for_function("scrollY > 0 && document.querySelector('.highlighted')", timeout=15_000)
+        top = page.evaluate("document.querySelector('.highlighted').getBoundingClientRect().top")
+        check(0 < top < DESKTOP["height"], 'the page that "Kahan" leads to shows the word', top)
+    except (Error, StopIteration) as error:
+        check(False, "search", str(error).splitlines()[:1])
 
 
 def recorded(run: dict, step: int) -> dict:

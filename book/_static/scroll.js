@@ -8,3 +8,9 @@ window.addEventListener("load", async () => {
   reach();
   window.addEventListener("resize", () => setTimeout(reach, 300)); // MathJax fits its formulas to the new width first
 });
+
+// From the search one comes to the first place where the page has the words, and not to its head.
+window.addEventListener("load", () => {
+  const found = document.querySelector(".bd-article .highlighted");
+  if (found && !location.hash) (found.closest("p, li, td, dd, pre") || found).scrollIntoView({ block: "center" });
+});
