@@ -292,7 +292,7 @@ def sum_of_my_row(comm, x, width):
 
 
 def allreduce_together(comm, arrays):
-    """Return the sums over ranks of many small arrays, as a list, for the price of one message's latency.
+    """Return the sums over ranks of many small arrays, as a list, for the latency of one all-reduce.
 
     arrays   list of float64 arrays of any shapes (also none, also empty ones), the same shapes on every rank. They must
              not be changed.
@@ -348,6 +348,6 @@ def widest_path(bandwidth, a, b):
     minimum. The shortest path is another one. Dijkstra's algorithm finds that: it keeps, for every node, the length of
     the shortest way from a that it knows. Of the nodes that are not final yet the nearest one becomes final, and each
     of its links may be a shorter way to a neighbour; this is repeated until b is final. With the bandwidths as lengths
-    it finds the wrong path.
+    it finds a way of little bandwidth.
     """
     raise NotImplementedError

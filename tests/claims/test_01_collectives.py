@@ -1,6 +1,6 @@
 """Chapter 1's claims that were once stated too widely or not at all: each is a run that would have refuted it."""
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -217,3 +217,19 @@ def test_turns_hardly_shorten_the_double_tree_of_the_table(latencies, shorter):
         "tree", network, 32, smpi.scheduled(tree.rounds, 32, 2**20, tree.blocks(32, segments=8), segments=8)
     )
     assert 1 - case.seconds("fifo") / case.seconds("fair") == pytest.approx(shorter, abs=0.001)
+
+
+def test_dijkstra_needs_more_than_a_measure_that_gets_no_better_with_a_link():
+    """Widest first, fewest links second: a link makes no path better, and still the best way to a spoils that to t.
+
+    With the width alone, the exercise widest_path, the better of two paths stays as good when both get one more link.
+    """
+    links = {("s", "a"): 5, ("s", "b"): 10, ("b", "a"): 10, ("a", "t"): 5}
+
+    def measure(path):
+        return min(links[hop] for hop in pairwise(path)), -len(path)
+
+    ways = {"a": ["sa", "sba"], "t": ["sat", "sbat"]}
+    best = {node: max(paths, key=measure) for node, paths in ways.items()}
+    assert best == {"a": "sba", "t": "sat"} and measure(best["a"] + "t") < measure(best["t"])
+    assert measure(best["a"] + "t")[0] == measure(best["t"])[0]

@@ -429,8 +429,9 @@ widest_path = Exercise(
     hints=[
         "Take two paths by hand. What number of each would you write down to tell which is the wider? How does that "
         "number change when one more link is put at the end?",
-        "Dijkstra's algorithm fixes the nodes one by one, the best first. It works for every measure that cannot get "
-        "better when a link is added. The measure here: the narrowest link so far; the largest comes first.",
+        "Dijkstra's algorithm fixes the nodes one by one, the best first. That is right for a measure that cannot get "
+        "better when a link is added, if the better of two paths stays at least as good when both get the same link. "
+        "The measure here: the narrowest link so far; the largest comes first.",
         "In Dijkstra's algorithm replace `distance + link` by `min(width, link)` and let the largest come first "
         "(heapq has the smallest first: store the width with a minus). Remember for every node where it was reached "
         "from.",
