@@ -56,11 +56,14 @@ def test_how_slow_messages_may_be_for_interleaving_to_pay(m, ahead, behind):
 def test_fewer_stages_help_on_a_slow_network():
     """16 ranks and 64 micro-batches for them all: with fewer stages there are more replicas."""
     for send in (0.5, 2.0):
-        seconds = []
+        found: dict[str, list[float]] = {}
         for p in (2, 4, 8, 16):
             share = 16 / p  # F, I and W of a rank
-            seconds.append(simulate(make("1F1B", p, 64 * p // 16), Costs(share, share, share, send=send)).makespan)
-        assert seconds == sorted(seconds)
+            for name, schedule in candidates(p, 64 * p // 16).items():
+                costs = Costs(share, share, share, send=send).chunked(schedule.stages // p)
+                found.setdefault(name, []).append(simulate(schedule, costs).makespan)
+        for name, seconds in found.items():
+            assert seconds == sorted(seconds), (send, name)
 
 
 def test_in_what_order_deepspeeds_sends_and_receives_end():
@@ -86,6 +89,16 @@ def test_from_when_on_zb_v_has_no_bubble_by_span():
     spans = {m: simulate(make("ZB-V", 8, m), Costs().chunked(2)).bubble_of_spans for m in (8, 12, 14, 15, 16, 24)}
     assert spans[8] > 0.12 and spans[12] > 0.03 and spans[14] > 0
     assert max(spans[m] for m in (15, 16, 24)) < 1e-9
+    for p in (2, 3, 4, 5, 7):  # "about 2p" was said
+        for m, none in ((2 * p - 2, False), (2 * p - 1, True), (2 * p, True), (3 * p, True)):
+            assert (simulate(make("ZB-V", p, m), Costs().chunked(2)).bubble_of_spans < 1e-9) == none or m < p
+
+
+def test_what_dual_pipe_v_keeps():
+    """p + 1/2 shares of a rank, not DualPipe's p + 1."""
+    for p, m in [(4, 8), (6, 12), (8, 16)]:
+        assert max(activations(make("DualPipeV", p, m))) / 2 == p + 0.5
+        assert max(activations(make("DualPipe", p, m))) == p + 1
 
 
 def test_megatrons_gains_with_four_chunks():
