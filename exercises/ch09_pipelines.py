@@ -125,8 +125,8 @@ def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
     attention and after the MLP; in the backward pass the gradient for its input, twice. Each sum is a ring all-reduce
     of what goes from layer to layer, and the ranks wait for it. Otherwise they share the computing evenly.
 
-    "PP": every rank has layers / P whole layers that follow each other, in a 1F1B pipeline. Its messages travel while
-    the ranks compute, and cost no time. The bytes asked for are those of a rank in the middle.
+    "PP": every rank has layers / P whole layers that follow each other, in a 1F1B pipeline. Let its messages
+    cost no time. The bytes asked for are those of a rank in the middle.
 
     Try it: 80 layers on 8 ranks, 64 sequences of 4096 tokens, h = 8192, 32 micro-batches, 250 seconds. TP sends 280
     times as many bytes. Which is quicker over links of 450 GB/s inside a machine, and over 25 GB/s between machines?
@@ -426,10 +426,10 @@ def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, mem
     kept          bytes that one sample leaves behind in a stage from its forward to its backward pass
     memory        bytes that each rank has
 
-    All are whole numbers. Messages travel while the ranks compute, and are hidden if none takes longer than the forward
-    pass of a micro-batch; only such m will do. And each rank must have room for its weights and for all micro-batches
-    that it has to keep at a time. The step is then m + p - 1 forward and as many backward passes long. Of several m
-    that are equally quick return the smallest.
+    All are whole numbers. Take messages as hidden if none takes longer than the forward pass of a micro-batch; only
+    such m will do. (Plain 1F1B hides them less well: that takes a longer warm-up.) And each rank must have room for its
+    weights and for all micro-batches that it has to keep at a time. The step is then m + p - 1 forward and as many
+    backward passes long. Of several m that are equally quick return the smallest.
 
     Two rules that one reads: the largest m for which m activations of a micro-batch fit into memory; and no more than
     the bytes that the link can carry during a step over the bytes of an activation. What does halving b do to each?

@@ -169,3 +169,21 @@ def test_the_layout_for_64_accelerators():
     assert seconds(*large, 1, 1, 64, b=2, full=True) / fits[4, 4, 4] == pytest.approx(1.14, abs=5e-3)
     pipelines = [seconds(*small, *layout) for layout in layouts]
     assert seconds(*small, 1, 1, 64, b=2) < min(pipelines) < seconds(*small, 1, 1, 64, b=1)
+
+
+def test_a_message_shorter_than_a_pass_still_holds_1f1b_up():
+    """It was said to hold nothing up. GPipe pays for the way down and up, 2 (p - 1) c; 1F1B pays that every p."""
+    p, m = 4, 16
+    for c in (0.25, 0.5, 1.0):
+        added = {name: makespan(make(name, p, m), c) - makespan(make(name, p, m), 0.0) for name in ("GPipe", "1F1B")}
+        assert added["GPipe"] == 2 * (p - 1) * c and added["1F1B"] > 4 * added["GPipe"]
+
+
+def test_a_tight_interleaved_order_hides_fewer_messages():
+    """It was said to hide none."""
+    for p, m, v in [(4, 16, 2), (8, 32, 4)]:
+        added = {}
+        for lead in (1, 2):
+            schedule = interleaved(p, m, v, lead=lead)
+            added[lead] = makespan(schedule, 0.1) - makespan(schedule, 0.0)
+        assert added[2] < added[1] < 0.1 * 2 * (p * v - 1) * m  # all of them, one after the other
