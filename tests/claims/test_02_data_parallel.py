@@ -38,6 +38,18 @@ def test_no_sync_wants_the_forward_pass_inside_too(oracles):
         assert only_backward == 2.0 and both == rank + 1
 
 
+def test_ddp_adds_to_the_gradient_in_each_synchronised_pass_and_our_replica_begins_anew(oracles):
+    def twice(comm):
+        model = torch.nn.Linear(1, 1, bias=False)
+        replica = Replica(comm, model)
+        for _ in range(2):
+            replica.backward(model(torch.full((1, 1), comm.rank + 1.0)).sum(), 1)
+        return model.weight.grad.item()
+
+    assert oracles["ddp_synchronised_twice"] == [4.0] * 3
+    assert launch(twice, 3).results == [2.0] * 3
+
+
 def test_ddp_keeps_its_order_where_it_finds_unused_parameters(oracles):
     for found in oracles["ddp_orders"]:
         first, second = found["rebuilds"]

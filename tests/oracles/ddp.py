@@ -128,3 +128,12 @@ def ddp_no_sync_around(rank: int, ranks: int) -> tuple[float, float]:
                 total.backward()
         found.append(ddp.module.weight.grad.item())
     return found[0], found[1]
+
+
+@oracle
+def ddp_synchronised_twice(rank: int, ranks: int) -> float:
+    """The gradient, of mean 2 over the ranks, after two backward passes that both synchronise."""
+    ddp, x = DistributedDataParallel(nn.Linear(1, 1, bias=False)), torch.full((1, 1), rank + 1.0)
+    for _ in range(2):
+        ddp(x).sum().backward()
+    return ddp.module.weight.grad.item()
