@@ -10,7 +10,7 @@ Idea      The delay is tau, the updates that the weights have had between the mo
           that matrix only if features are independent: correlated ones leave most of the error, or add to it. The
           server keeps a copy of the weights per worker.
 Price     w <- w - eta a w_(t - tau) is stable if and only if eta a < 2 sin(pi / (2 (2 tau + 1))): 2 without a delay, 1
-          for tau = 1, about pi / (2 tau) for a long one. Who doubles the delay must halve the learning rate.
+          for tau = 1, about pi / (2 tau) for a long one: twice a long delay allows half the learning rate.
           P workers whose times are exponentially distributed see delays that are geometrically distributed. Then the
           expected weights move as under momentum 1 - 1/P with learning rate eta / P: take momentum away where you add
           asynchrony. Other times, other paths: with uniform ones, delays are nearly constant and w swings further.

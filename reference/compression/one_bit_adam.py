@@ -7,6 +7,8 @@ After     for some steps as before, then v stays as it is, which makes of Adam a
           own for each element, and that is linear: each rank adds its gradient to m, and m is what is compressed, with
           error feedback on the way up and on the way down (reduce.two_way_sum):
               m_r = b1 m / P + (1 - b1) g_r;   m = about the sum of the m_r;   w -= lr m / (sqrt v + eps)
+          Frozen v and one-bit gradients in place of m: on a small network worse than this from three initial weights of
+          four, and better from one. What v has seen matters more than what is compressed.
           Sent is sign(m_i) ||m||_1 / n, for each of the P blocks of n elements. Without the scale every element moves
           lr / sqrt v a step for ever, however small m has become.
 Sends     2 (P - 1)/P (d/8) bytes and 8 (P - 1) for scales, against 2 (P - 1)/P 4 d: 32 times less, after the warm-up
