@@ -6,8 +6,8 @@ Every page must load without a request to another host, without an error on the 
 mathematics must be typeset; its pictures must have an alternative text; its links within the book must lead somewhere;
 it must fit a phone and weigh at most 1.5 MB; axe-core must find nothing against its accessibility; and a search for
 "ring" must find something. Some page must have a step-through of recorded all-reduces, and by keyboard, mouse and touch
-it must show what was recorded; some page an explorer of schedules (check_explorer.py); some page a checklist whose
-marks stay.
+it must show what was recorded; some page an explorer of schedules (check_explorer.py); some page a quiz
+(check_quiz.py); some page a checklist whose marks stay.
 Exit status 0 only if all of it holds.
 """
 
@@ -26,6 +26,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
 
 from check_explorer import LINK, check_explorer, check_offline
+from check_quiz import check_quiz, check_quiz_offline
 from playwright.sync_api import Error, Page, TimeoutError, sync_playwright
 
 from chapters import ROOT
@@ -63,6 +64,7 @@ INSPECT = """() => {
     ids: [...document.querySelectorAll('[id]')].map(e => e.id),
     widgets: article.querySelectorAll('.erc-steps').length,
     explorers: article.querySelectorAll('.erc-explorer').length,
+    quizzes: article.querySelectorAll('.erc-quiz').length,
     checklists: article.querySelectorAll('.task-list-item-checkbox').length,
     bytes: ['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
       .reduce((sum, each) => sum + each.decodedBodySize, 0),
@@ -465,6 +467,7 @@ def check_book(root: Path, screenshots: Path | None = None) -> Checks:
                 check_offline(check, browser, root / name)
             except Error as error:
                 check(False, f"{name} explorer", error)
+        check_quizzes(check, browser, [url for url, page in told.items() if page["quizzes"]], base, root)
         check_links(check, told, base, root)
         check_search(check, page, base)
         if screenshots:
@@ -475,6 +478,18 @@ def check_book(root: Path, screenshots: Path | None = None) -> Checks:
     images = sum(len(page["images"]) for page in told.values())
     print(f"{len(names)} pages, {formulas} formulas, {images} pictures: {check.passed} passed, {check.failed} failed")
     return check
+
+
+def check_quizzes(check: Checks, browser, urls: list[str], base: str, root: Path) -> None:
+    """Check the pages with questions; there must be one."""
+    check(bool(urls), "some page has a quiz", "the one on predictions should have some")
+    for url in urls:
+        name = url.removeprefix(f"{base}/")
+        try:
+            check_quiz(check, browser, name, url, DESKTOP, PHONE, WIDTH)
+            check_quiz_offline(check, browser, root / name)
+        except Error as error:
+            check(False, f"{name} quiz", error)
 
 
 def take_screenshots(browser, names: list[str], base: str, folder: Path) -> None:

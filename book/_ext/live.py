@@ -1,8 +1,9 @@
 """A Sphinx extension: Python in the page, for widgets whose HTML has `data-python` (reference/pages/live.py).
 
 Pyodide, CPython compiled to WebAssembly, is fetched from the npm registry (npm.py) and put into _static/python/ with a
-zip of the package; pages that have such a widget get a meta tag that says where. Where it cannot be fetched the tag is
-left out: widgets show what is stored in them. Nothing is loaded before a reader touches a control that needs it.
+zip of the package and of what grades exercises; pages that have such a widget get a meta tag that says where. Where it
+cannot be fetched the tag is left out: widgets show what is stored in them. Nothing is loaded before a reader touches a
+control that needs it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from npm import PYODIDE, fetched
 from sphinx.util import logging
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# No solutions: what grades an answer is enough
+SOURCES = ("reference/**/*.py", "exercises/__init__.py", "exercises/grading/*.py", "exercises/graders/**/*.py")
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +48,13 @@ def deliver(app, error) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in PYODIDE.files:
         shutil.copyfile(app.erc_python / name, folder / name)
-    with zipfile.ZipFile(folder / "reference.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-        for source in sorted((ROOT / "reference").rglob("*.py")):
+    pack(folder / "packages.zip")
+
+
+def pack(archive: Path) -> None:
+    """Write the sources that pages may ask for into a zip."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for source in sorted(source for pattern in SOURCES for source in ROOT.glob(pattern)):
             packed.write(source, source.relative_to(ROOT).as_posix())
 
 

@@ -7,7 +7,7 @@ const here = new URL("python/", self.location).href;
 const starting = (async () => {
   const [python, packed] = await Promise.all([
     loadPyodide({ indexURL: here }),
-    fetch(`${here}reference.zip`).then((file) => file.arrayBuffer()),
+    fetch(`${here}packages.zip`).then((file) => file.arrayBuffer()),
   ]);
   python.unpackArchive(packed, "zip");
   return python.pyimport("reference.pages.live").answer;

@@ -12,14 +12,18 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     plain.py        results as plain data, so that nothing of the student's is ever unpickled by the grader
     grade.py        one exercise from file to verdict
     checks.py       ready-made checks; each finding says what was seen and hints at the mistake
-    values.py       those of what is returned: NaN, infinity, other shapes and types are findings
+    values.py       those of arrays that are returned: NaN, infinity, other shapes and types are findings
+    numbers.py      that of one number, without NumPy
     returns.py      the check of results of any kind, with those that known mistakes lead to
     sums.py         the check of a sum over ranks, which tells from a wrong one whose parts are in it
     copies.py       the check of results that are other ranks' data, which tells whose piece stands where
     choices.py      the checks of answers that choose statements or names
     inputs.py       fresh random inputs
     endings.py      explains crashes, hangs, deadlocks and exceptions, in the student's own lines
+    raised.py       hints for exceptions
     report.py       what the student sees
+    in_page.py      grades an exercise of level 1 in a page of the book, in the reader's browser
+    page.py         what such a page shows: the text of the exercises, fields, inputs
     __main__.py     grades the files of a whole class: python -m exercises.grading --help
     mutants.py      a solution with one small mistake after another, to grade the graders
     contract.py     what holds in every exercise: arguments are kept, results have memory of their own

@@ -1,8 +1,8 @@
 """Ready-made checks. A check looks at a case and an answer, and says what is wrong, if anything is.
 
 Here are those of how an answer works: its calls, messages, bytes and time. Those of what it returns are in values.py
-and belong to this module's names, too. Checks run in the grader's process, on plain data that came from the child, so
-nothing that a student's code patches reaches them.
+and numbers.py, and belong to this module's names, too. Checks run in the grader's process, on plain data that came from
+the child, so nothing that a student's code patches reaches them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,11 @@ import functools
 from collections.abc import Callable, Sequence
 
 from .exercise import Answer, Case, Check, Finding
+from .numbers import DIGITS, FEW_DIGITS, Close, Number, count, listed
 from .values import (
-    DIGITS,
-    FEW_DIGITS,
     SHAPE,
-    Close,
-    Number,
     arrays,
     kept,
-    listed,
     new_array,
     own_memory,
     same_bits,
@@ -220,8 +216,3 @@ def kind(call: str) -> str:
     if call in mpi.API["objects"].split():
         return "object"
     return "message" if call in mpi.API["point to point"].split() else "other"
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things in words: "1 message", "2,000 bytes"; NumPy's numbers will do, too."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .exercise import Answer, Case, Check, Finding
-from .values import DIGITS, unlike
+from .numbers import DIGITS
+from .values import unlike
 
 
 class Piece(NamedTuple):

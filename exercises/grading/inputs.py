@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from .exercise import Case
+
+if TYPE_CHECKING:  # a page draws no inputs, and has no NumPy (in_page.py)
+    import numpy as np
 
 RANKS = (3, 2, 5, 8, 1)  # three first: the smallest ring in which left and right differ gives the clearest hints
 

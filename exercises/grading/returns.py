@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .exercise import Answer, Case, Finding, Known
-from .values import DIGITS
+from .numbers import DIGITS
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .exercise import Answer, Case, Check, Finding
-from .values import DIGITS, unlike
+from .numbers import DIGITS
+from .values import unlike
 
 EPSILON = np.finfo(np.float64).eps
 FLOAT32_ERROR = 2**30  # in units of what float64 allows: float32 has 29 bits less

@@ -1,34 +1,23 @@
-"""Ready-made checks of what a function returns: arrays, numbers, whose memory it is, and whether arguments are kept.
+"""Ready-made checks of arrays that a function returns, whose memory they are, and whether arguments are kept.
 
 None passes without having compared: NaN, infinity, another shape or type of element are findings.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from reference.verify import compare
+from .exercise import Answer, Case, Check, Finding
+from .numbers import short
 
-from .exercise import Answer, Case, Check, Finding, Known
-
-Close = 1e-9  # relative: far above rounding, far below any mistake
 SHAPE = "Compare with the docstring: which elements belong there, and how many are they?"
 NOT_FINITE = (
     "The inputs are finite numbers, and so is what belongs there. Is something divided by 0 or subtracted from "
     "infinity? Or is it memory of np.empty that was never written?"
 )
-ROUNDED = "That is a whole number beside what is right. Does a //, an int() or a round() drop what is behind the point?"
-DIGITS = (
-    "float64 carries 16 digits, and only the first ones are right. Did numbers go through float32, were they rounded "
-    "or cut off, or was something small added to them?"
-)
-FEW_DIGITS = 1e-5  # relative: what has the first digits right, and others wrong
-NOTHING = Finding("it returned None.", "A function that ends without `return` gives None: return the result.")
 
 
 def arrays(
@@ -52,7 +41,7 @@ def arrays(
                 )
             if not isinstance(got, np.ndarray):
                 return Finding(
-                    f"rank {rank} returned {_short(got)}.", f"It should return one NumPy array of shape {want}."
+                    f"rank {rank} returned {short(got)}.", f"It should return one NumPy array of shape {want}."
                 )
             if got.dtype != dtype:
                 return Finding(
@@ -130,7 +119,7 @@ def same_bits(case: Case, answer: Answer) -> Finding | None:
     first = answer.results[0]
     for rank, got in enumerate(answer.results):
         if not isinstance(got, np.ndarray):
-            return Finding(f"rank {rank} returned {_short(got)}.", "It should return one NumPy array.")
+            return Finding(f"rank {rank} returned {short(got)}.", "It should return one NumPy array.")
         if finding := _not_finite(got, f"what rank {rank} returned"):
             return finding
         if (got.shape, got.dtype) != (first.shape, first.dtype):
@@ -146,78 +135,6 @@ def same_bits(case: Case, answer: Answer) -> Finding | None:
                 "every rank add the same pairs: a + b and b + a are equal, (a + b) + c and a + (b + c) are not.",
             )
     return None
-
-
-@dataclass(frozen=True)
-class Number:
-    """A check: the function returns the number expected(*arguments); a slip is a (formula, hint) of a known mistake."""
-
-    expected: Callable[..., float]
-    slips: Sequence[Known]
-    otherwise: str
-    unit: str = ""
-
-    def __call__(self, case: Case, answer: Answer) -> Finding | None:
-        (arguments,), (got,) = case.arguments, answer.results
-        if got is None:
-            return NOTHING
-        want = self.expected(*arguments)
-        if isinstance(got, bool) or not isinstance(got, int | float):
-            return Finding(f"it returned {_short(got)}.", f"Return one number{f', in {self.unit}' * bool(self.unit)}.")
-        if _equal(got, want):
-            return None
-        hints = (hint for formula, hint in self.slips if _slipped(got, formula, arguments))
-        ratio = _ratio(got / want) if want and np.isfinite(got) else ""
-        unit = f" {self.unit}" * bool(self.unit)
-        whole = abs(want) > 1 > abs(got - want) and float(got).is_integer()
-        last = ROUNDED if whole else DIGITS if _rounded(got, want) else self.otherwise
-        return Finding(f"it returned {got:.6g}{unit}{ratio}.", next(hints, last))
-
-    @property
-    def known(self) -> list[Known]:
-        """Each slip where it gives a number, and what is right elsewhere."""
-        return [(self._making(formula), hint) for formula, hint in self.slips]
-
-    def _making(self, formula: Callable[..., float]) -> Callable[..., float]:
-        def answer(*arguments: Any) -> float:
-            try:
-                got = formula(*arguments)
-            except ArithmeticError:
-                got = math.nan
-            return self.expected(*arguments) if math.isnan(got) else got
-
-        return answer
-
-
-def _ratio(ratio: float) -> str:
-    """How many times what is right something is, in words; where that is about once, how far off."""
-    near = abs(ratio - 1) < 1e-3
-    return f", off by {abs(ratio - 1):.1g} of what is right" if near else f", {ratio:.4g} times what is right"
-
-
-def _slipped(got: float, formula: Callable[..., float], arguments: tuple) -> bool:
-    """Whether a known mistake gives `got`; it may have no result for these arguments."""
-    try:
-        return _equal(got, formula(*arguments))
-    except ArithmeticError:
-        return False
-
-
-def _rounded(got: float, want: float) -> bool:
-    """Whether a number is what is right, rounded, or with a few digits."""
-    if not compare(float(got), float(want), within=1e-2):
-        return False
-    return bool(compare(float(got), float(want), within=FEW_DIGITS)) or any(got == round(want, n) for n in range(9))
-
-
-def listed(got: Any) -> Any:
-    """Tuples and arrays, also inside each other, as lists: where a list is asked for they are as good."""
-    got = got.tolist() if isinstance(got, np.ndarray) else got
-    return [listed(item) for item in got] if isinstance(got, list | tuple) else got
-
-
-def _equal(one: float, other: float) -> bool:
-    return bool(compare(float(one), float(other), within=Close))
 
 
 def _not_finite(got: np.ndarray, what: str) -> Finding | None:
@@ -242,10 +159,5 @@ def unlike(rank: int, got: Any, shape: tuple[int, ...], dtype: np.dtype) -> Find
     """The finding for a rank's result that is no array of this shape and type, where `arrays` has not looked before."""
     if isinstance(got, np.ndarray) and (got.shape, got.dtype) == (shape, dtype):
         return None
-    is_so = f"an array of {got.dtype} of shape {got.shape}" if isinstance(got, np.ndarray) else _short(got)
+    is_so = f"an array of {got.dtype} of shape {got.shape}" if isinstance(got, np.ndarray) else short(got)
     return Finding(f"rank {rank} has {is_so}, where an array of {dtype} of shape {shape} belongs.", SHAPE)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return f"a {type(value).__name__}: {text[:60]}{'...' * (len(text) > 60)}"

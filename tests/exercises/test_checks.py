@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from exercises.grading import Answer, Case, checks, choices, copies, inputs, sums, values
+from exercises.grading import Answer, Case, checks, choices, copies, inputs, numbers, sums
 
 LEFT = copies.copies(
     lambda case, rank: [copies.Piece((rank - 1) % case.ranks)],
@@ -174,8 +174,8 @@ def test_a_sum_over_some_ranks_only():
     "got, text, hint",
     [
         (2.5, None, None),
-        (3, "it returned 3, 1.2 times what is right.", values.ROUNDED),
-        (2.5000001, "it returned 2.5, off by 4e-08 of what is right.", values.DIGITS),
+        (3, "it returned 3, 1.2 times what is right.", numbers.ROUNDED),
+        (2.5000001, "it returned 2.5, off by 4e-08 of what is right.", numbers.DIGITS),
         (2.51, "it returned 2.51, 1.004 times what is right.", "else"),
         (4, "it returned 4, 1.6 times what is right.", "else"),
     ],

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from exercises.grading import Answer, Case, Exercise, checks, choices, copies, sums, values
+from exercises.grading import Answer, Case, Exercise, checks, choices, copies, sums
 from exercises.grading.grade import SOLVED, WRONG, _play, draw, grade
 from exercises.grading.plain import Other, decode, encode
 from exercises.grading.play import answer as received
@@ -194,6 +194,6 @@ def test_a_fraction_is_as_good_as_a_float(tmp_path):
 
 
 def test_tuples_and_arrays_are_lists_where_a_list_is_asked_for():
-    assert values.listed(((4, 3), [np.int64(2)], np.array([1, 0]))) == [[4, 3], [2], [1, 0]]
-    assert values.listed(np.eye(2)) == [[1.0, 0.0], [0.0, 1.0]]
-    assert values.listed({3}) == {3} and values.listed("ab") == "ab" and values.listed(None) is None
+    assert checks.listed(((4, 3), [np.int64(2)], np.array([1, 0]))) == [[4, 3], [2], [1, 0]]
+    assert checks.listed(np.eye(2)) == [[1.0, 0.0], [0.0, 1.0]]
+    assert checks.listed({3}) == {3} and checks.listed("ab") == "ab" and checks.listed(None) is None

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections import Counter
 
-from exercises.grading import Exercise, Finding, checks, choices, inputs, returns
+from exercises.grading import Exercise, Finding, choices, inputs, numbers, returns
 
 from .common import rounds
 
@@ -44,7 +44,7 @@ ring_time = Exercise(
         names="P n alpha beta",
     ),
     checks=[
-        checks.Number(
+        numbers.Number(
             ring_seconds,
             slips=[
                 (
@@ -172,7 +172,7 @@ bus_bandwidth = Exercise(
         names="P n seconds",
     ),
     checks=[
-        checks.Number(
+        numbers.Number(
             lambda P, n, seconds: 2 * (P - 1) / P * n / seconds,
             slips=[
                 (
@@ -274,7 +274,7 @@ crossover = Exercise(
         names="P alpha beta",
     ),
     checks=[
-        checks.Number(
+        numbers.Number(
             crossing(rounds, rounds, hops, share),
             slips=[
                 *[
@@ -526,7 +526,7 @@ hierarchical_time = Exercise(
         names="nodes per_node n inside card cards",
     ),
     checks=[
-        checks.Number(
+        numbers.Number(
             three_phases(),
             slips=[
                 *[
@@ -768,7 +768,7 @@ FOLLOWED_WRONGLY = [
 def two_values(case, results):
     """What is wrong with the form of a result that should be (first, all_)."""
     (got,) = results
-    if isinstance(checks.listed(got), list) and len(got) == 2:
+    if isinstance(numbers.listed(got), list) and len(got) == 2:
         return None
     return Finding(f"it returned {got!r}.", "Return two values: `return first, all_`. Each is a number or None.")
 

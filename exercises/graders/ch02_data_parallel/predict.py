@@ -1,8 +1,6 @@
 """Level 1 of chapter 2, predict: numbers to predict, statements to judge."""
 
-import numpy as np
-
-from exercises.grading import Answer, Exercise, Finding, checks, choices, inputs
+from exercises.grading import Answer, Exercise, Finding, choices, inputs, numbers
 
 
 def recurrence(forward, backward, communication):
@@ -35,7 +33,7 @@ step_time = Exercise(
         names="forward backward communication",
     ),
     checks=[
-        checks.Number(
+        numbers.Number(
             recurrence,
             slips=[
                 (
@@ -131,7 +129,7 @@ step_time = Exercise(
 
 def part(number, name, slips, otherwise, unit="bytes"):
     """The check of one of the three numbers that are returned together."""
-    check = checks.Number(PRICE[number], slips, otherwise, unit)
+    check = numbers.Number(PRICE[number], slips, otherwise, unit)
 
     def one(case, answer):
         finding = check(case, Answer([answer.results[0][number]], answer.arguments, answer.aliased))
@@ -147,7 +145,7 @@ def part(number, name, slips, otherwise, unit="bytes"):
 def three_numbers(case, answer):
     """It returns (stored, sent, seconds)."""
     (got,) = answer.results
-    if (isinstance(got, tuple | list) and len(got) == 3) or (isinstance(got, np.ndarray) and got.shape == (3,)):
+    if isinstance(numbers.listed(got), list) and len(got) == 3:
         return None
     return Finding(
         f"it returned {got!r}.",

@@ -3,9 +3,7 @@ are."""
 
 import math
 
-import numpy as np
-
-from exercises.grading import Exercise, Finding, checks, choices, inputs
+from exercises.grading import Exercise, Finding, choices, inputs, numbers
 from exercises.grading.returns import Returns
 
 
@@ -52,7 +50,7 @@ compression_speedup = Exercise(
         names="P n wire bandwidth compress decompress",
     ),
     checks=[
-        checks.Number(
+        numbers.Number(
             speedup,
             slips=[
                 (
@@ -203,7 +201,7 @@ top_k_bytes = Exercise(
         names="d k",
     ),
     checks=[
-        checks.Number(
+        numbers.Number(
             lambda d, k: 4 * k + in_bytes(k * index_bits(d)),
             slips=[
                 (
@@ -367,14 +365,15 @@ def delays(seconds, updates, own=0, reads_after=True, waits=False, together=Fals
     waits         those that push at the same time read when all of them have pushed
     together      and count the updates before the first of them
     """
-    seconds, version, late = np.array(seconds, float), [0] * len(seconds), []
-    time = seconds.copy()
+    time, version, late = list(seconds), [0] * len(seconds), []
     while len(late) < updates:
-        pushing, before = np.flatnonzero(time == time.min()), len(late)
+        now, before = min(time), len(late)
+        pushing = [worker for worker, its in enumerate(time) if its == now]
         for worker in pushing if lowest_first else pushing[::-1]:
             late.append((before if together else len(late)) - version[worker] + own)
             version[worker] = len(late) - (not reads_after)
-        time[pushing] += seconds[pushing]
+        for worker in pushing:
+            time[worker] += seconds[worker]
         if waits or together:
             for worker in pushing:
                 version[worker] = len(late)
@@ -385,19 +384,14 @@ def counted(**how):
     return lambda seconds, updates: delays(seconds, updates, **how)
 
 
-def in_list(got):
-    """A list of what was returned; other kinds of sequences of numbers are as good."""
-    return got.tolist() if isinstance(got, np.ndarray) else list(got) if isinstance(got, tuple) else got
-
-
 def whole_numbers(case, results):
     """As many whole numbers as there are updates."""
-    ((_, updates),), got = case.arguments, in_list(results[0])
+    ((_, updates),), got = case.arguments, numbers.listed(results[0])
     if not isinstance(got, list) or not all(type(late) is int for late in got):
         return Finding(f"it returned {got!r:.100}.", "Return a list of whole numbers, one for each update.")
     if len(got) != updates:
         return Finding(
-            f"it returned {checks.count(len(got), 'number')}; asked for are the first {updates}.",
+            f"it returned {numbers.count(len(got), 'number')}; asked for are the first {updates}.",
             "Of several that push at the same time some may be beyond the last update that is asked for."
             if len(got) > updates
             else "Who pushes again and again is in the list each time, until there are as many as are asked for.",
@@ -464,7 +458,7 @@ right_delays = Returns(
     otherwise=which_clock,
     seen=first_late,
     form=whole_numbers,
-    read=in_list,
+    read=numbers.listed,
 )
 
 

@@ -5,9 +5,7 @@ import math
 import sys
 from collections.abc import Sequence
 
-import numpy as np
-
-from exercises.grading import Exercise, Finding, checks, choices, inputs
+from exercises.grading import Exercise, Finding, choices, inputs, numbers
 from exercises.grading.returns import Returns
 
 
@@ -116,7 +114,7 @@ OTHER_SHARES = [
 ]
 
 
-class Share(checks.Number):
+class Share(numbers.Number):
     """What is believed of 1F1B and of interleaving has many values, and one hint each."""
 
     def __call__(self, case, answer):
@@ -220,7 +218,7 @@ least_micro_batches = Exercise(
         names="p percent",
     ),
     checks=[
-        checks.Number(
+        numbers.Number(
             enough,
             slips=[
                 (
@@ -358,7 +356,7 @@ def a_number_for_each_rank(case, results):
     ((_, p, _, _),), (got,) = case.arguments, results
     if got is None:
         return Finding("it returned None.", "A function that ends without `return` gives None: return the list.")
-    got = got.tolist() if isinstance(got, np.ndarray) else got
+    got = numbers.listed(got)
     if not isinstance(got, list | tuple) or len(got) != p or not all(map(_number, got)):
         return Finding(
             f"it returned {got!r:.80}.", f"Return a list of {p} numbers: the bytes of rank 0, of rank 1, ..."
@@ -733,7 +731,7 @@ def right_number(number, name, slips, otherwise):
         ),
         form=two_numbers_and_a_name,
         same=lambda got, want: math.isclose(got[number], want[number]),
-        nearly=lambda got, want: math.isclose(got[number], want[number], rel_tol=checks.FEW_DIGITS),
+        nearly=lambda got, want: math.isclose(got[number], want[number], rel_tol=numbers.FEW_DIGITS),
     )
 
 
