@@ -1,9 +1,8 @@
 """An all-reduce that is planned once and carried out often: what a rank keeps from call to call.
 
-Idea      A training loop reduces arrays of the same few lengths again and again. For a small one, working out what to
-          post takes longer than the messages; for a large one, allocating memory for what comes takes as long as
-          adding it. Both are kept with the communicator. benchmarks/allreduce.py measures what that is worth, in the
-          column "anew".
+Idea      A training loop reduces arrays of the same few lengths again and again. For each call one would work out what
+          to post, and take fresh memory for what comes, which the system maps page by page. Both are kept with the
+          communicator. benchmarks/allreduce.py measures what that is worth, in the column "anew".
 Price     Memory of up to the largest array that was reduced, for as long as the communicator lives.
 """
 

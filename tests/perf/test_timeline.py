@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reference import mpi
-from reference.collectives import ring_allreduce
+from reference.collectives import ring_allreduce, start_ring_allreduce
 from reference.worlds import Event, Timeline, launch, networks
 
 matplotlib.use("agg")
@@ -83,10 +83,15 @@ def test_perfetto_reads_every_event_and_joins_messages(timeline, tmp_path):
 
 @pytest.mark.mpi
 def test_real_ranks_record_the_same_kinds():
-    real = launch(program, 4, world="mpi").timeline
-    assert {e.kind for e in real} == {"send", "recv", "wait", "compute"}
+    def begun(comm):
+        program(comm)
+        start_ring_allreduce(comm, np.ones(100)).Wait()
+
+    real, longer = (launch(each, 4, world="mpi").timeline for each in (program, begun))
+    assert {e.kind for e in real} == {"send", "recv", "compute"}  # a blocking call's time is that of its messages
+    assert {e.kind for e in longer} == {"send", "recv", "wait", "compute"}
     assert [len(real.of(rank, "send")) for rank in range(4)] == [2] * 4
-    assert all(0 <= e.start <= e.end for e in real)
+    assert all(0 <= e.start <= e.end for timeline in (real, longer) for e in timeline)
 
 
 def test_kinds_are_told_apart_by_more_than_colour():
