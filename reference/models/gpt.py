@@ -7,12 +7,15 @@ Idea      A stream x [b, s, h] of one vector per token. Each layer adds to it tw
           GPT-2 draws its weights with a standard deviation of 0.02, which suits a width of a thousand. At a width of 32
           so little comes out of a layer that hundreds of steps pass before the model sees more than how often a byte
           occurs. So here it is 1 / sqrt(inputs), which leaves the size of a vector as it is at any width.
-Left out  Rotary positions, grouped heads, RMSNorm, a cache for generating.
+          Grouped heads (GQA): g heads of keys and values serve a heads of queries, a / g each; g = a is the plain form,
+          g = 1 is called multi-query attention.
+Left out  Rotary positions, RMSNorm, a cache for generating.
 Source    Vaswani et al., "Attention Is All You Need" (2017); Radford et al., "Language Models are Unsupervised
           Multitask Learners" (GPT-2, 2019), whose layout this is: learned positions, the norm before each sublayer
-          (pre-norm), GELU, and the sublayers' last weights initialised smaller, since 2 L of them add up.
+          (pre-norm), GELU, and the sublayers' last weights initialised smaller, since 2 L of them add up. Ainslie et
+          al., "GQA" (2023), for grouped heads.
 
-Letters in the shapes: b sequences, s tokens, h width, a heads, L layers, V vocabulary.
+Letters in the shapes: b sequences, s tokens, h width, a heads, g of keys and values, L layers, V vocabulary.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from .seeds import seeded
 
 
 class Config(NamedTuple):
-    """What a GPT is like. Needs width % heads == 0."""
+    """What a GPT is like. Needs width % heads == 0 and heads % groups == 0."""
 
     vocabulary: int = 256  # V; bytes
     length: int = 64  # the longest s
@@ -35,6 +38,12 @@ class Config(NamedTuple):
     layers: int = 2  # L
     dropout: float = 0.0
     tied: bool = True
+    kv_heads: int | None = None  # g, which divide the heads; None: as many as heads
+
+    @property
+    def groups(self) -> int:
+        """g: how many heads of keys and values there are, each with heads / g of queries."""
+        return self.heads if self.kv_heads is None else self.kv_heads
 
 
 TINY = Config(length=32, width=32, heads=2, layers=2)
@@ -46,11 +55,32 @@ BENCHMARK = Config(length=128, width=256, heads=8, layers=8)
 
 def parameter_count(config: Config) -> int:
     """Psi: the parameters of a GPT by formula. A tied head has none of its own."""
-    V, s, h, _, L, _, tied = config
-    attention = 4 * h * h + 4 * h  # q, k, v and out, with biases
+    V, s, h, a, L, _, tied, _ = config
+    attention = 2 * (h + 1) * (h + h * config.groups // a)  # q and out, k and v, with biases
     feed_forward = 8 * h * h + 5 * h
     norms = 2 * 2 * h
     return (V + s) * h + L * (attention + feed_forward + norms) + 2 * h + (0 if tied else V * h)
+
+
+def split_heads(qkv: Tensor, heads: int, groups: int) -> tuple[Tensor, Tensor, Tensor]:
+    """What the qkv layer puts out, [b, s, (a + 2 g) d], as q [b, a, s, d] and k, v [b, g, s, d].
+
+    What belongs to one group lies together, its a / g heads of queries, its k, its v: so it can be cut by groups.
+    """
+    b, s, n = qkv.shape
+    d = n // (heads + 2 * groups)
+    q, k, v = qkv.view(b, s, groups, heads // groups + 2, d).split([heads // groups, 1, 1], dim=3)
+    return q.reshape(b, s, heads, d).transpose(1, 2), k.squeeze(3).transpose(1, 2), v.squeeze(3).transpose(1, 2)
+
+
+def repeat_groups(kv: Tensor, heads: int) -> Tensor:
+    """Keys or values [b, g, s, d] for every head of queries, [b, a, s, d]."""
+    return kv if kv.shape[1] == heads else kv.repeat_interleave(heads // kv.shape[1], dim=1)
+
+
+def join_heads(y: Tensor) -> Tensor:
+    """[b, a, s, d] -> [b, s, a d]."""
+    return y.transpose(1, 2).flatten(2)
 
 
 class Attention(nn.Module):
@@ -58,17 +88,16 @@ class Attention(nn.Module):
 
     def __init__(self, config: Config):
         super().__init__()
-        self.heads, self.dropout = config.heads, config.dropout
-        self.qkv = nn.Linear(config.width, 3 * config.width)  # q, k, v of a head lie together: it can be cut by heads
+        self.heads, self.groups, self.dropout = config.heads, config.groups, config.dropout
+        self.qkv = nn.Linear(config.width, config.width // self.heads * (self.heads + 2 * self.groups))
         self.out = nn.Linear(config.width, config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        b, s, h = x.shape
-        heads = self.qkv(x).view(b, s, self.heads, 3 * h // self.heads).transpose(1, 2)  # [b, a, s, 3 h/a]
-        q, k, v = heads.chunk(3, dim=-1)  # each [b, a, s, h/a]
+        q, k, v = split_heads(self.qkv(x), self.heads, self.groups)
+        k, v = repeat_groups(k, self.heads), repeat_groups(v, self.heads)
         dropout = self.dropout if self.training else 0.0
         y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)  # softmax(q k^T / sqrt(h/a)) v
-        return self.out(y.transpose(1, 2).reshape(b, s, h))
+        return self.out(join_heads(y))
 
 
 class FeedForward(nn.Sequential):
@@ -97,13 +126,15 @@ class GPT(nn.Module):
     """From tokens [b, s] to logits [b, s, V]; those of a token depend on no later one.
 
     Dropout draws from torch's global generator, which is each rank's own. Raises ValueError if the heads do not divide
-    the width, and for sequences longer than config.length.
+    the width or the groups the heads, and for sequences longer than config.length.
     """
 
     def __init__(self, config: Config, seed: int = 0):
         super().__init__()
         if config.width % config.heads:
             raise ValueError(f"{config.heads} heads cannot share a width of {config.width}: change one of the two")
+        if config.groups < 1 or config.heads % config.groups:
+            raise ValueError(f"{config.groups} heads of keys and values cannot serve {config.heads} heads alike")
         self.config = config
         with seeded(seed):
             self.token = nn.Embedding(config.vocabulary, config.width)

@@ -6,7 +6,13 @@ from torch.nn.functional import gelu, layer_norm
 
 from reference.models import BENCHMARK, GPT, TINY, Config, batch, loss_sum, mean_loss, parameter_count, text, train
 
-CONFIGS = [TINY, Config(), Config(vocabulary=11, length=7, width=12, heads=3, layers=1), BENCHMARK]
+CONFIGS = [
+    TINY,
+    Config(),
+    Config(vocabulary=11, length=7, width=12, heads=3, layers=1),
+    BENCHMARK,
+    Config(heads=4, kv_heads=2),
+]
 
 
 def by_hand(model, tokens):
@@ -20,24 +26,26 @@ def by_hand(model, tokens):
     def norm(x, name):
         return layer_norm(x, (c.width,), w[f"{name}.weight"], w[f"{name}.bias"])
 
-    def attend(x):
-        q, k, v = x.chunk(3, dim=-1)
+    def attend(q, k, v):
         scores = q @ k.T / q.shape[-1] ** 0.5
         later = torch.ones_like(scores).triu(diagonal=1).bool()
         return scores.masked_fill(later, -torch.inf).softmax(-1) @ v
 
     x = w["token.weight"][tokens] + w["position.weight"][: len(tokens)]
     for i in range(c.layers):
-        heads = affine(norm(x, f"blocks.{i}.norm1"), f"blocks.{i}.attention.qkv").chunk(c.heads, dim=-1)
-        x = x + affine(torch.cat([attend(head) for head in heads], -1), f"blocks.{i}.attention.out")
+        y = []
+        for group in affine(norm(x, f"blocks.{i}.norm1"), f"blocks.{i}.attention.qkv").chunk(c.groups, dim=-1):
+            *queries, k, v = group.split(c.width // c.heads, dim=-1)
+            y += [attend(q, k, v) for q in queries]
+        x = x + affine(torch.cat(y, -1), f"blocks.{i}.attention.out")
         wide = gelu(affine(norm(x, f"blocks.{i}.norm2"), f"blocks.{i}.feed_forward.0"))
         x = x + affine(wide, f"blocks.{i}.feed_forward.2")
     return norm(x, "norm") @ w["head.weight"].T
 
 
-@pytest.mark.parametrize("tied", [True, False])
-def test_it_is_the_textbooks_function(tied):
-    config = Config(vocabulary=11, length=7, width=12, heads=3, layers=2, tied=tied)
+@pytest.mark.parametrize("tied, heads, kv_heads", [(True, 3, None), (False, 3, 1), (True, 6, 2), (True, 6, 6)])
+def test_it_is_the_textbooks_function(tied, heads, kv_heads):
+    config = Config(vocabulary=11, length=7, width=12, heads=heads, layers=2, tied=tied, kv_heads=kv_heads)
     model, tokens = GPT(config), torch.randint(11, (4, 6), generator=torch.Generator().manual_seed(0))
     for parameter in model.parameters():  # biases and gains start at 0 and 1, where a mistake would not show
         parameter.data += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(parameter.numel()))
@@ -111,5 +119,8 @@ def test_it_learns_more_than_how_often_each_byte_occurs():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="3 heads cannot share a width of 64"):
         GPT(Config(heads=3))
+    for groups in (0, 3, 8):
+        with pytest.raises(ValueError, match=f"{groups} heads of keys and values cannot serve 4 heads alike"):
+            GPT(Config(kv_heads=groups))
     with pytest.raises(ValueError, match="33 tokens; this model has positions for 32"):
         GPT(TINY)(torch.zeros(1, 33, dtype=torch.int64))
