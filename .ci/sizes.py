@@ -1,5 +1,7 @@
 """A module has at most 300 lines and a function 60, so that each can be read in one sitting; so can a page.
 
+A code cell of a page has at most 30 lines, unless it is folded: it plots, or sets an experiment up.
+
 The first notebook of a chapter is its core page; those whose names go on after its name are in depth.
 
 An exception needs a reason, and goes as soon as it is no longer needed: the rule says so.
@@ -12,7 +14,8 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-MODULE, FUNCTION = 300, 60  # lines at most
+MODULE, FUNCTION, CELL = 300, 60, 30  # lines at most
+FOLDED = "hide-input"  # the tag of a code cell that opens at a click
 CORE = {"words": 4_000, "code cells": 25, "bytes": 300_000}  # of a page, at most
 IN_DEPTH = {"words": 3_000, "code cells": 16, "bytes": 300_000}
 MODULES = ("reference",)  # where modules are measured
@@ -72,9 +75,22 @@ def long_pages(root: Path) -> dict[str, str]:
     return found
 
 
+def long_cells(root: Path) -> dict[str, str]:
+    """Return the code cells of pages that stand open and are too long, by path:number, each with its lines."""
+    found = {}
+    for notebook in sorted((root / "chapters").glob("*.ipynb")):
+        for index, cell in enumerate(json.loads(notebook.read_text())["cells"]):
+            lines = len("".join(cell["source"]).splitlines())
+            is_open = cell["cell_type"] == "code" and FOLDED not in cell.get("metadata", {}).get("tags", [])
+            if is_open and lines > CELL:
+                name = f"{notebook.relative_to(root).as_posix()}:{index}"
+                found[name] = f"{lines} lines, and a code cell that is not folded has at most {CELL}"
+    return found
+
+
 def faults(root: Path, exceptions: Mapping[str, str] = EXCEPTIONS) -> list[str]:
-    """Return one line for each module or function that is too long, and for each exception that is not needed."""
-    found = too_long(root) | long_pages(root)
+    """Return one line for each module, function, page or cell that is too long, and each exception not needed."""
+    found = too_long(root) | long_pages(root) | long_cells(root)
     return [
         *(f"{name} has {told}: divide it" for name, told in found.items() if name not in exceptions),
         *(f"{name} is short enough: take it out of EXCEPTIONS in .ci/sizes.py" for name in exceptions.keys() - found),

@@ -90,3 +90,19 @@ def test_every_exception_has_a_reason(ci):
 
 def test_the_rules_hold(ci):
     assert ci("rules").faults() == []
+
+
+@pytest.mark.parametrize(
+    "lines, tags, told",
+    [
+        (30, [], []),
+        (31, [], ["31 lines, and a code cell that is not folded has at most 30: divide it"]),
+        (31, ["wrap-output"], ["31 lines, and a code cell that is not folded has at most 30: divide it"]),
+        (31, ["hide-input"], []),
+    ],
+)
+def test_a_code_cell_of_over_30_lines_is_folded(house, ci, lines, tags, told):
+    code = {"cell_type": "code", "source": ["x = 1\n"] * lines, "metadata": {"tags": tags}}
+    (house / "chapters").mkdir()
+    (house / "chapters/primer.ipynb").write_text(json.dumps({"cells": [code]}))
+    assert ci("sizes").faults(house, {}) == [f"chapters/primer.ipynb:0 has {each}" for each in told]
