@@ -191,8 +191,8 @@ def gossip_step(comm, x, partner):
     The step is a matrix W of means; if both partners take part its columns add up to 1, as its rows do, and the mean
     over all ranks is preserved. If only one of them averages, the ranks still come to agree in the end, but on
     something else than the mean. No rank is a bottleneck and no collective holds up everybody: a step costs one
-    message, whatever P is, and the spectral gap says how quickly the ranks agree. Follow-up: on 8 ranks, which three partners
-    in three steps (r ^ 1, r ^ 2, r ^ 4) bring every rank to the exact mean?
+    message, whatever P is, and the spectral gap says how quickly the ranks agree. Follow-up: on 8 ranks, which three
+    partners in three steps (r ^ 1, r ^ 2, r ^ 4) bring every rank to the exact mean?
     """
     if partner is None:
         return x.copy()
