@@ -211,7 +211,8 @@ top_k_bytes = Exercise(
                 ),
                 (
                     lambda d, k: 8 * k,
-                    "That is with indices of 32 bits each. Indices up to d - 1 need fewer (or, if d is very large, more).",
+                    "That is with indices of 32 bits each. Indices up to d - 1 need fewer (or, if d is very large, "
+                    "more).",
                 ),
                 (lambda d, k: 12 * k, "That is with indices of 64 bits each. Indices up to d - 1 need fewer."),
                 (

@@ -386,7 +386,7 @@ one_bit_sum = Distributed(
                     (
                         quantised(scale=norm, p=p),
                         "The scale is the length |g| of the whole vector: that is larger than the largest magnitude, "
-                        "so the variance grows, by a factor of up to d.",
+                        "and so is the variance, s^2 - g[i]^2: s^2 is up to d times what is needed.",
                     )
                     for p in (chance, lambda g: chance(g, scale=norm))
                 ],
