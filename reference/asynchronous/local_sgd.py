@@ -20,7 +20,7 @@ Sends     One all-reduce of n bytes and a count a phase: 2 (P - 1) / P n per ran
 Price     Within a phase the ranks drift apart. If their data differ, each drifts to its own minimum, and the average of
           minima is not the minimum of the average: a larger H converges to another point. With H too long the steady
           state is noisier, too. "The same rate of convergence" holds for data that are alike, and H that is bounded.
-Left out  Averaging within nodes more often than between them, and Adam's second moment.
+Left out  Adam's second moment. Averaging within nodes more often than between them: two_level.py.
 Source    Stich, "Local SGD Converges Fast and Communicates Little" (2019). Post-local: Lin, Stich, Patel and Jaggi,
           "Don't Use Large Mini-Batches, Use Local SGD" (2020). Wang, Tantia, Ballas and Rabbat, "SlowMo: Improving
           Communication-Efficient Distributed SGD with Slow Momentum" (2020). Chen and Huo, "Scalable Training of Deep

@@ -9,6 +9,7 @@ import torch
 from reference import mpi
 from reference.asynchronous import compare, gossip, hogwild, local_sgd, one_sided, parameter_server, staleness
 from reference.asynchronous.compare import Timed
+from reference.collectives import allreduce
 from reference.collectives.ring import ring_allreduce_cost
 from reference.compression import (
     damped,
@@ -418,3 +419,20 @@ def test_a_gradient_at_the_weights_that_drew_the_labels_is_short(correlation):
     """Why a fifth of it is off by nearly 100 %, and itself as well."""
     errors = compensation_errors(correlation)
     assert errors["length"] < 0.35 and abs(errors["fifth"] - 1) < 0.1
+
+
+def test_a_cpu_as_server_takes_65_times_as_long_as_a_ring_among_its_gpus():
+    """Eight workers pull and push over the server's one link of 63 GB/s; the ring's links carry 450 GB/s."""
+    d, hundred_MB = 25_000, 1000  # times 4 bytes
+
+    def seconds(ranks, beta, program):
+        return launch(program, ranks, network=networks.uniform(0.0, beta)).seconds
+
+    def served(steps):
+        policy = parameter_server.SYNCHRONOUS
+        return lambda comm: parameter_server.train_with_servers(comm, Quadratic(d), steps, 0.1, policy)
+
+    update = seconds(9, 1 / 63e9, served(2)) - seconds(9, 1 / 63e9, served(1))
+    ring = seconds(8, 1 / 450e9, lambda comm: allreduce(comm, torch.ones(d), algorithm="ring"))
+    assert hundred_MB * update == pytest.approx(25e-3, rel=0.05)
+    assert hundred_MB * ring == pytest.approx(0.4e-3, rel=0.05)
