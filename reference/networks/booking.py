@@ -38,7 +38,14 @@ class Bookings:
     def take(self, now: float, taken: list[list[float]], lasts: float) -> float:
         """`book` for what `taken` has returned."""
         start = now
-        while (fits := max([_free(times, start, lasts) for times in taken], default=now)) > start:
+        for times in taken:
+            if times and times[-1] > now:
+                break
+        else:  # all is free from now on, as it mostly is: no need to look for a hole
+            for times in taken if lasts else ():
+                times[:] = now, now + lasts
+            return now
+        while (fits := max([_free(times, start, lasts) for times in taken])) > start:
             start = fits
         for times in taken:
             _take(times, now, start, start + lasts)

@@ -28,6 +28,7 @@ from .. import mpi
 from .memory import NOTHING, Buffer, Scattered, as_bytes, element_type, has_buffer, is_bottom, layout_of
 
 __all__ = ["NOTHING", "Buffer", "as_buffer", "as_contiguous", "as_vector", "one_a_rank"]
+_BYTE = np.dtype(np.uint8)
 
 
 def as_buffer(spec: Any, writable: bool = False, blocks: int = 1) -> Buffer:
@@ -35,10 +36,9 @@ def as_buffer(spec: Any, writable: bool = False, blocks: int = 1) -> Buffer:
     if type(spec) is np.ndarray and (flags := spec.flags).c_contiguous and (flags.writeable or not writable):
         code, size = element_type(spec.dtype)  # the common case, without the detour
         flat = spec if spec.ndim == 1 else spec.reshape(-1)
-        buffer = Buffer(flat.view(np.uint8), code, size)
         if blocks > 1:
-            _whole(buffer.count, blocks, "number of entries")
-        return buffer
+            _whole(flat.size, blocks, "number of entries")
+        return Buffer(flat.view(_BYTE), code, size)
     memory, count, displ, layout = _parts(spec, writable)
     displ = 0 if displ is None else index(displ)
     if displ < 0:

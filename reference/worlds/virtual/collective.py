@@ -90,17 +90,18 @@ class Shadows:
         return buffer._replace(raw=copy, scattered=None)
 
 
-class Activity(Completion):
+class Activity(Completion, Waiter):
     """A collective under way: its rounds follow each other in the event loop, without the rank."""
 
-    __slots__ = ("agent", "rounds", "result", "error", "call", "where", "rank", "buffers")
+    __slots__ = ("agent", "rounds", "result", "error", "call", "where", "rank", "index", "buffers", "missing", "latest")
 
     def __init__(self, agent: Agent, work: Callable[[Agent], Iterator[list]], buffers: Shadows | None = None):
         super().__init__()
         self.agent, self.rounds, self.result, self.buffers = agent, work(agent), None, buffers
         self.error: Exception | None = None
-        self.rank, self.call, self.where = agent.me.index, agent.me.call, agent.me.where
-        agent.engine.post(agent.clock, agent.me.index, self.advance)
+        self.rank = self.index = agent.me.index
+        self.call, self.where = agent.me.call, agent.me.where
+        agent.engine.post(agent.clock, self.index, self.resume)
 
     def changed(self) -> bool:
         """Whether the program has changed one of its buffers."""
@@ -114,7 +115,7 @@ class Activity(Completion):
         for buffer, came in self.buffers.results if self.buffers else ():
             buffer.store(came)
 
-    def advance(self, time: float) -> None:
+    def resume(self, time: float) -> None:
         """The event: the last round is complete; post the next one."""
         self.agent.clock = time
         try:
@@ -126,7 +127,8 @@ class Activity(Completion):
             self.error = error
             self.complete(self.agent.engine, self.agent.clock)
         else:
-            Waiter(self.agent.engine, self.agent.me.index, self.advance, requests, self.agent.clock)
+            if not self.expects(requests, self.agent.clock):
+                self.agent.engine.post(self.latest, self.index, self.resume)
 
 
 # A plan: the arguments in which all ranks must agree, and the work that an agent does

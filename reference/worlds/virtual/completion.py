@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -20,7 +19,7 @@ class Completion:
 
     def __init__(self):
         self.done_at: float | None = None
-        self.waiter: Waiter | None = None
+        self.waiter: Waiter | Bell | None = None
 
     def complete(self, engine: Any, time: float) -> None:
         """Fix the time of completion and tell whoever waits for it."""
@@ -43,15 +42,16 @@ class Request(Completion):
 
     `context` and `tag` say which receive a send can meet. A `blocking` receive's buffer is filled at the match: nobody
     can look before it is complete. A send that is not `synchronous` is buffered. Its transfer, once it has started,
-    is in at `arrival` seconds; `receive` is what it has been matched with.
+    is in at `arrival` seconds; `receive` is what it has been matched with. `due` is its place in the order of events.
     A receive whose `buffer` is None takes a pickled object, of `most` bytes at most, into `parcel`.
     """
 
     most: float = inf
+    due: tuple[float, int, int]
 
     __slots__ = (
         "rank", "peer", "tag", "context", "buffer", "status", "call", "group", "where", "blocking", "synchronous",
-        "parcel", "arrival", "receive",
+        "parcel", "arrival", "receive", "due",
     )  # fmt: skip
 
     def __init__(self, me: Any, peer, tag, context, buffer, blocking=False, synchronous=True):
@@ -89,41 +89,60 @@ class Claim(Request):
 
 
 class Waiter:
-    """Calls `wake` once all completions are known, at the latest of their times (or at the first, with `any_one`).
+    """Is resumed (`resume`, an event of rank `index`) at the latest time of what it waits for, once all are known.
 
-    `missing` completions are not known yet; `latest` is the latest time so far; it is `over` once it has called.
+    `missing` completions are not known yet; `latest` is the latest time so far.
     """
 
-    __slots__ = ("rank", "wake", "missing", "latest", "any_one", "over")
+    index: int
+    missing: int
+    latest: float
 
-    def __init__(self, engine: Any, rank: int, wake: Callable, awaited: list, start: float, any_one: bool = False):
-        self.rank, self.wake, self.latest, self.missing = rank, wake, start, 0
-        self.any_one, self.over = any_one, False
+    def resume(self, time: float) -> Any:
+        """The event: go on, at `time`; the rank to be woken for that, if any."""
+        raise NotImplementedError
+
+    def expects(self, awaited: list, start: float) -> bool:
+        """Wait from `start` on; False if nothing is missing: then `latest` is known, and nobody will be resumed."""
+        missing, latest = 0, start
         for completion in awaited:
-            completion.waiter = self
-            if (known := completion.done_at) is None:
-                self.missing += 1
-            elif any_one:
-                engine.post(max(start, known), rank, self.ring)
-            elif known > self.latest:
-                self.latest = known
-        if not (self.missing or any_one):
-            engine.post(self.latest, rank, wake)
+            known = completion.done_at
+            if known is None:
+                completion.waiter = self
+                missing += 1
+            elif known > latest:
+                latest = known
+        self.missing, self.latest = missing, latest
+        return missing > 0
 
     def progress(self, engine: Any, time: float) -> None:
         """One more completion is known."""
-        self.missing -= 1
-        if self.any_one:
-            engine.post(max(self.latest, time), self.rank, self.ring)
-            return
         if time > self.latest:
             self.latest = time
+        self.missing -= 1
         if not self.missing:
-            engine.post(self.latest, self.rank, self.wake)
+            engine.post(self.latest, self.index, self.resume)
+
+
+class Bell:
+    """Wakes a rank as soon as any one of the completions is known, and once only."""
+
+    __slots__ = ("rank", "start", "rung")
+
+    def __init__(self, engine: Any, rank: Any, awaited: list):
+        self.rank, self.start, self.rung = rank, rank.clock, False
+        for completion in awaited:
+            completion.waiter = self
+            if completion.done_at is not None:
+                self.progress(engine, completion.done_at)
+
+    def progress(self, engine: Any, time: float) -> None:
+        """One more completion is known."""
+        engine.post(max(self.start, time), self.rank.index, self.ring)
 
     def ring(self, time: float) -> Any:
-        """The event of `any_one`: wake up, unless an earlier one has done so."""
-        if self.over:
+        """The event: wake the rank, unless an earlier one has done so."""
+        if self.rung:
             return None
-        self.over = True
-        return self.wake(time)
+        self.rung = True
+        return self.rank.resume(time)

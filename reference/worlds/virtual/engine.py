@@ -27,7 +27,7 @@ from .. import settings
 from ..errors import Deadlock, LaunchError, RankFailed, RequestsLeft, TimedOut, UnreceivedMessages
 from ..spelling import error_text
 from . import report
-from .completion import Completion, Waiter
+from .completion import Bell, Completion
 from .isolation import RandomStates
 from .matching import Matching
 from .polling import Polls
@@ -58,7 +58,7 @@ class Engine:
         self.messages = Matching(self, sharing)
         self.windows: list[Any] = []  # every rank's view of each
         self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
-        self._queue: list = []  # events: (time, turn, rank, number, action)
+        self._queue: list = []  # events: (time, turn, rank, number, action, what that is about or None)
         self.polls = Polls(self)  # the same, of ranks that only look whether something has happened
         self.number = 0  # of events and polls so far
         self._ended = False
@@ -117,9 +117,9 @@ class Engine:
         queue, polls = self._queue, self.polls.queue
         while queue or polls:
             # the earlier of the two heaps' first events; most wake nobody, such as a message that nobody waits for yet
-            time, _, _, _, action = heappop(polls if polls and (not queue or polls[0] < queue[0]) else queue)
+            time, _, _, _, action, about = heappop(polls if polls and (not queue or polls[0] < queue[0]) else queue)
             try:
-                awake = action(time)
+                awake = action(time) if about is None else action(time, about)
             except BaseException as error:  # not the program's doing, and no reason to hang
                 self.abort(report.fault(error, "the virtual cluster itself failed"))
             if self.error is not None:
@@ -234,20 +234,24 @@ class Engine:
                 f"once. Is it in a global variable of a module? Ranks share those: pass it as an argument"
             )
 
-    def post(self, time: float, rank: int, action: Callable[[float], Any], turn: int = 0) -> None:
-        """Queue an event. Ties are broken by turn, then by rank, then by order of posting."""
+    def post(self, time: float, rank: int, action: Callable, turn: int = 0, about: Any = None) -> None:
+        """Queue an event: action(time), or action(time, about).
+
+        Ties are broken by turn, then by rank, then by order of posting.
+        """
         self.number += 1
-        heappush(self._queue, (time, turn, rank, self.number, action))
+        heappush(self._queue, (time, turn, rank, self.number, action, about))
 
     def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
         """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
         start, me.awaited = me.clock, requests
-        times = [request.done_at for request in requests]
-        if None in times or any_one:
-            Waiter(self, me.index, me.resume, requests, start, any_one)
+        if any_one:
+            Bell(self, me, requests)
+            self.stop(me)
+        elif me.expects(requests, start):
             self.stop(me)
         else:
-            me.clock = max(start, *times)
+            me.clock = me.latest
         me.awaited = ()
         if me.clock > start:
             self.record.add((me.index, "wait", start, me.clock, -1, 0, me.group.name, me.call.name))
@@ -289,8 +293,3 @@ class Engine:
     def called(self, me: Rank, start: float) -> float:
         """When a rank that posts a send or a receive at `start` has done so: LogGP's overhead o later."""
         return self.computed(me, start, self.overhead, label="overhead") if self.overhead else start
-
-    def count(self, rank: Any, nbytes: int) -> None:
-        """Count a message that leaves `rank`."""
-        rank.bytes_sent += nbytes
-        rank.messages += 1

@@ -55,7 +55,7 @@ class RandomStates:
 
     def leave(self, rank: int) -> None:
         """Keep the states of `rank` until it runs again."""
-        self._saved[rank] = self._save()
+        self._saved[rank] = self._save(self._saved[rank])
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -68,9 +68,13 @@ class RandomStates:
             np.random.set_state(numpy_state)  # an exchange forgets the second half of a pair of normal numbers
 
     @staticmethod
-    def _save() -> tuple:
+    def _save(before: Any = None) -> tuple:
+        """The states now; what is still as `before` is not stored anew, which would be memory that is not cached."""
         torch_state = getattr(sys.modules.get("torch"), "get_rng_state", _none)()
-        return _TWISTER.raw, _PYTHON.gauss_next, _NUMPY.get_bit_generator(), torch_state
+        twister = _TWISTER.raw
+        if before is not None and before[0] == twister:
+            twister = before[0]
+        return twister, _PYTHON.gauss_next, _NUMPY.get_bit_generator(), torch_state
 
     @staticmethod
     def _load(state: tuple) -> None:

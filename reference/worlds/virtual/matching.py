@@ -39,14 +39,27 @@ class Matching:
 
     def send(self, time: float, rank: Any, request: Request, turn: int) -> None:
         """Post a send at `time`; a buffered one is complete at once, its data copied away."""
-        self.engine.count(rank, request.buffer.raw.size)
+        rank.count(request.buffer.raw.size)
         if not request.synchronous:
             request.buffer = request.buffer._replace(raw=request.buffer.raw.copy())
-        self.engine.post(time, rank.index, lambda now: self._send_event(now, request), turn)
+        request.due = time, turn, rank.index
+        self.engine.post(time, rank.index, self._send_event, turn, request)
 
     def receive(self, time: float, rank: Any, request: Request, turn: int) -> None:
-        """Post a receive at `time`."""
-        self.engine.post(time, rank.index, lambda now: self._receive_event(now, request), turn)
+        """Post a receive at `time`.
+
+        It needs an event only if a message waits for it, now or when its time comes. As long as none does it may stand
+        in the queue before its time: whoever looks there is the rank itself, later on, or a send, which sees it.
+        """
+        request.due = time, turn, rank.index
+        for send in self.sends[request.context, request.rank]:
+            if request.accepts(send):
+                return self._receive_when_due(request)
+        self.receives[request.context, request.rank].append(request)
+
+    def _receive_when_due(self, receive: Request) -> None:
+        time, turn, rank = receive.due
+        self.engine.post(time, rank, self._receive_event, turn, receive)
 
     def _send_event(self, time: float, send: Request) -> None:
         if not send.synchronous:
@@ -57,8 +70,10 @@ class Matching:
         for number, receive in enumerate(receives):
             if receive.accepts(send):
                 del receives[number]
-                self._match(time, send, receive)
-                return
+                if receive.due < send.due:
+                    return self._match(time, send, receive)
+                self._receive_when_due(receive)
+                break
         self.sends[place].append(send)
         for probe in self.probes.get(place, ()):
             if probe.accepts(send):
@@ -138,20 +153,21 @@ class Matching:
 
     def _depart(self, time: float, send: Request) -> None:
         """Let a transfer begin; both ends learn when it is there."""
+        self.carry(time, send.rank, send.peer, send.buffer.raw.size, send.group.name, self._arrive, send)
 
-        def arrive(end: float) -> None:
-            send.arrival = end
-            if send.synchronous:
-                send.complete(self.engine, end)
-            if send.receive is not None:
-                send.receive.complete(self.engine, end)
+    def _arrive(self, end: float, send: Request) -> None:
+        send.arrival = end
+        if send.synchronous:
+            send.complete(self.engine, end)
+        if send.receive is not None:
+            send.receive.complete(self.engine, end)
 
-        self.carry(time, send.rank, send.peer, send.buffer.raw.size, send.group.name, arrive)
-
-    def carry(self, time: float, source: int, dest: int, nbytes: int, group: str, arrive: Callable) -> None:
-        """Carry a message from `time` on; arrive(end) is called as soon as it is known when it will be there."""
+    def carry(
+        self, time: float, source: int, dest: int, nbytes: int, group: str, arrive: Callable, about: Any = None
+    ) -> None:
+        """Carry a message from `time` on; arrive(end, about) is called as soon as it is known when it will be there."""
         if source == dest:
-            return arrive(time)
+            return arrive(time, about)
         route, way, taken = self._way(source, dest)
         if self.fair is not None:
             latency = route.alpha - route.holds(0)
@@ -160,10 +176,11 @@ class Matching:
                 way,
                 route,
                 nbytes,
-                lambda end: arrive(self._note(source, time, end + latency, dest, nbytes, group)),
+                lambda end: arrive(self._note(source, time, end + latency, dest, nbytes, group), about),
             )
         start = self.bookings.take(time, taken, route.holds(nbytes))
-        return arrive(self._note(source, start, start + (route.alpha + nbytes * route.beta), dest, nbytes, group))
+        end = start + (route.alpha + nbytes * route.beta)
+        return arrive(self._note(source, start, end, dest, nbytes, group), about)
 
     def _find_way(self, source: int, dest: int) -> tuple[Route, tuple, list[list[float]]]:
         """The route, what a message on it takes, and what is booked of that so far."""
@@ -173,9 +190,6 @@ class Matching:
 
     def _note(self, source: int, start: float, end: float, dest: int, nbytes: int, group: str) -> float:
         """Put a transfer into the timeline; return when it ends."""
-        sent, received = (
-            (source, "send", start, end, dest, nbytes, group, ""),
-            (dest, "recv", start, end, source, nbytes, group, ""),
-        )
-        self.engine.record.add(sent + received)
+        sent = source, "send", start, end, dest, nbytes, group, ""
+        self.engine.record.add((*sent, dest, "recv", start, end, source, nbytes, group, ""))
         return end

@@ -191,8 +191,8 @@ class OneSided:
                     access.complete(engine, time)
 
             source, dest = (here, there) if leg.outward else (there, here)
-            engine.count(engine.ranks[source], leg.nbytes)
-            arrive = lambda end: engine.post(end, here, finish)  # noqa: E731
+            engine.ranks[source].count(leg.nbytes)
+            arrive = lambda end, _: engine.post(end, here, finish)  # noqa: E731
             engine.messages.carry(time, source, dest, leg.nbytes, comm.name, arrive)
 
         engine.post(me.clock, here, lambda time: begin(time, *legs))

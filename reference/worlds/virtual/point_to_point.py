@@ -160,13 +160,13 @@ class PointToPoint:
             raise mpi.Exception(mpi.ERR_RANK)
 
     def _post_send(self, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> Completion:
-        self._check_dest(dest, tag)
         if dest == mpi.PROC_NULL:
             return self._nothing()
-        synchronous = synchronous or not self._engine.buffered
-        request = Request(self._me, self._context.group[dest], tag, self._context.key, buffer, synchronous=synchronous)
-        self._me.clock = self._engine.called(self._me, self._me.clock)
-        self._engine.messages.send(self._me.clock, self._me, request, self._me.turn(self._me.clock))
+        me, engine, context = self._me, self._engine, self._context
+        synchronous = synchronous or not engine.buffered
+        request = Request(me, context.group[dest], tag, context.key, buffer, False, synchronous)
+        me.clock = time = engine.called(me, me.clock) if engine.overhead else me.clock
+        engine.messages.send(time, me, request, me.turn(time))
         return request
 
     def _filter(
@@ -190,8 +190,9 @@ class PointToPoint:
         request = self._filter(buffer, source, tag, blocking, Request if most is None else SmallReceive)
         if most is not None:
             request.most = most
-        self._me.clock = self._engine.called(self._me, self._me.clock)
-        self._engine.messages.receive(self._me.clock, self._me, request, self._me.turn(self._me.clock))
+        me, engine = self._me, self._engine
+        me.clock = time = engine.called(me, me.clock) if engine.overhead else me.clock
+        engine.messages.receive(time, me, request, me.turn(time))
         return request
 
     def _nothing(self) -> Completion:
@@ -202,12 +203,11 @@ class PointToPoint:
     def _finish(self, completion: Completion, status: mpi.Status | None) -> Any:
         """Take delivery of a completed request; the object it carried, if it carried one."""
         completion.take_delivery()
-        received = completion if isinstance(completion, Request) else None
         if status is not None:
             self.tell(completion, status)
-        if received and received.buffer is None and received.parcel is not None:
-            return unpack(received.parcel)
-        return getattr(completion, "result", None)
+        if not isinstance(completion, Request):
+            return getattr(completion, "result", None)
+        return unpack(completion.parcel) if completion.buffer is None and completion.parcel is not None else None
 
     def tell(self, completion: Completion, status: mpi.Status | None) -> None:
         """Fill in what is known of a completed request."""
@@ -219,10 +219,12 @@ class PointToPoint:
 
     def _send(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> None:
         self._enter(name, spelling.sending, dest, tag, buffer)
+        self._check_dest(dest, tag)
         self._engine.wait(self._me, [self._post_send(buffer, dest, tag, synchronous)])
 
     def _isend(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> VirtualRequest:
         self._enter(name, spelling.sending, dest, tag, buffer)
+        self._check_dest(dest, tag)
         return VirtualRequest(self, self._post_send(buffer, dest, tag, synchronous), buffer)
 
     def _receive(self, name: str, buffer: Buffer | None, source: int, tag: int, status: mpi.Status | None) -> Any:

@@ -69,7 +69,7 @@ class Polls:
         me.looked = False
         self.asked += 1
         self.engine.number += 1
-        heappush(self.queue, (me.clock, 0, me.index, self.engine.number, me.resume))
+        heappush(self.queue, (me.clock, 0, me.index, self.engine.number, me.resume, None))
         self.engine.stop(me)
 
     def answered(self, me: Any, success: bool) -> bool:

@@ -9,6 +9,8 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
+from .completion import Waiter
+
 
 class Turns:
     """Numbers what one poster, whose clock never goes back, posts at one time: 0, 1, ..."""
@@ -22,7 +24,7 @@ class Turns:
         return self.number
 
 
-class Rank:
+class Rank(Waiter):
     """One virtual rank: its clock (seconds), its thread, and what it is doing.
 
     `state` is running, waiting, finished or failed. `call`, `group` and `where` tell the MPI call that it is in, or
@@ -37,6 +39,7 @@ class Rank:
         self.group: Any = None
         self.where: tuple[str, int] | None = None
         self.awaited: Any = ()  # what it is waiting for
+        self.missing, self.latest = 0, 0.0
         self.requests: set = set()  # those that the program has not seen complete
         self.gate = threading.Lock()  # closed while another rank runs
         self.gate.acquire()
@@ -50,6 +53,11 @@ class Rank:
         self.computation = -1  # where the timeline has its last computation, if that has a label
         self.turn = Turns()
         self.calls: Counter = Counter()
+
+    def count(self, nbytes: int) -> None:
+        """Count a message that leaves the rank."""
+        self.bytes_sent += nbytes
+        self.messages += 1
 
     def resume(self, time: float) -> Rank:
         """The event: run on, at `time` or later."""
