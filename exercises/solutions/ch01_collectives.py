@@ -67,8 +67,8 @@ def which_collective():
     """Three questions decide. Who needs the result: one rank (reduce, gather), all (allreduce, allgather), each a part
     (reduce-scatter, alltoall)? Is anything added: reduce, or not: gather? Is there one source: broadcast, send?
 
-    A is data parallelism, B and C are the two halves of its all-reduce with an optimizer step in between, and that is
-    all there is to ZeRO's traffic: the same bytes, 1/P of the optimizer's memory. D starts a run, E is mixture of
+    A is data parallelism, B and C are the two halves of its all-reduce with an optimizer step in between. That is all
+    the traffic of ZeRO's first stages: the same bytes, 1/P of the optimizer's memory. D starts a run, E is mixture of
     experts, G a pipeline. "It works with allreduce" is true of most of them, and costs up to P times the traffic or the
     memory. I needs no data: barriers belong around files and clocks, rarely between collectives, which wait for their
     data anyway. Follow-up: which of these become quicker if the ranks know each other's lengths?
@@ -179,12 +179,12 @@ def ring_allreduce(comm, x):
     The two halves fit because the first ends where the second begins: with block r on rank r.
 
     Why two halves and not one? If whole arrays travelled, every link would carry (P - 1) n. Here nobody adds what
-    somebody else adds as well: each element is summed on one rank, and only finished sums are copied. P - 1 additions
-    and P - 1 copies of each element need 2 (P - 1) messages about it, so 2 (P - 1) n elements in all is the least
-    there is, and the ring shares them evenly: 2 (P - 1) (alpha + n/P beta). Adding each element on one rank has another
-    merit: all ranks get the same bits. NCCL's ring and data-parallel training in PyTorch (DDP) do just this, with each
-    block cut again so that its parts follow each other. Follow-up: the latency grows with P. From which n on do you
-    care? (See crossover.)
+    somebody else adds as well: the sum of an element grows on its way and is finished on one rank, and only finished
+    sums are copied. P - 1 additions and P - 1 copies of each element need 2 (P - 1) messages about it, so 2 (P - 1) n
+    elements in all is the least there is, and the ring shares them evenly: 2 (P - 1) (alpha + n/P beta). That each sum
+    is formed once has another merit: all ranks get the same bits. NCCL's ring and data-parallel training in PyTorch
+    (DDP) do just this, with each block cut again so that its parts follow each other. Follow-up: the latency grows with
+    P. From which n on do you care? (See crossover.)
     """
     lengths = [block.size for block in np.array_split(x, comm.size)]
     return ring_allgather(comm, ring_reduce_scatter(comm, x), lengths)
@@ -334,7 +334,7 @@ def allreduce_together(comm, arrays):
 
     Data-parallel training lives from this. PyTorch's DDP has its gradients in "buckets" of 25 MB: large enough that the
     latency is paid rarely, small enough that the first bucket is on its way while later gradients are still being
-    computed. The copies are not free, but a GPU's memory is some fifty times as fast as its network card. The results
+    computed. The copies are not free, but a GPU's memory is tens of times as fast as its network card. The results
     here are parts of one new array, so nothing is copied on the way back. Follow-up: which of the arrays should go into
     the first bucket, if the backward pass makes the gradients of the last layer first?
     """
@@ -383,14 +383,16 @@ def hierarchical_allreduce(comm, x, per_node):
 
 
 def widest_path(bandwidth, a, b):
-    """Dijkstra's algorithm needs one thing of its measure: that a path does not get better when a link is added. Then
-    the best open node is final, because every other way to it leads through nodes that are worse already. A minimum
-    over links has that property as a sum of lengths has. So replace + by min, and take the largest first.
+    """Dijkstra's algorithm needs two things of its measure. A path does not get better when a link is added: then the
+    best open node is final, because every other way to it leads through nodes that are worse already. And the better
+    of two ways to a node stays as good when both go on over one link. A minimum over links has both properties, as a
+    sum of lengths has. So replace + by min, and take the largest first.
 
     Adding up 1 / bandwidth is the measure for messages that every node stores whole before it passes them on; with
     packets all links work at once and the narrowest sets the pace. That is also why a message's path through several
-    NVLinks can beat a direct one through PCIe, and what NCCL compares when it looks for paths between GPUs and cards.
-    Follow-up: of several widest paths take the one with the fewest links. What do you put into the heap?
+    NVLinks can beat a direct one through PCIe. NCCL compares the kinds of links first, and the width among paths of one
+    kind. Follow-up: of several widest paths find the one with the fewest links. Pairs (width, links) in the heap do not
+    find it always. Which of the two properties do they lack?
     """
     came_from, heap = {}, [(-np.inf, a, a)]  # (minus the width of a way, its last node, the node before)
     while b not in came_from:

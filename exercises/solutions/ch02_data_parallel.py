@@ -69,8 +69,8 @@ def which_rate():
     that is mostly noise, k times the batch makes it smaller by the square root of k, so Adam's steps are longer already
     by that factor relative to the true gradient, and the square root is left for the rate (Malladi et al. 2022). G is
     the trap: whoever sums and does not divide has applied the linear rule already, and would apply it twice. All are
-    rules of thumb, and end at the critical batch size, beyond which more samples make an update no better. Follow-up:
-    why does it not matter to Adam whether gradients are summed or averaged?
+    rules of thumb, and end at the critical batch size, beyond which more samples make an update hardly better.
+    Follow-up: why does it not matter to Adam whether gradients are summed or averaged?
     """
     return dict(zip("ABCDEFG", ["linear", "square root", "same", "same", "square root", "linear", "same"]))
 
@@ -83,7 +83,7 @@ def average_gradients(comm, gradient, count):
     add up over ranks, and so do the counts: divide the one by the other, once, and every sample has weighed the same. A
     rank without samples adds zeros and needs no special case; it must still take part.
 
-    Frameworks average the ranks' means. That is the same only if all counts are equal: the last batch of an epoch,
+    PyTorch's DDP averages the ranks' means. That is the same only if all counts are equal: the last batch of an epoch,
     sentences of different lengths, masked tokens make them differ, and then samples on ranks with few count for more.
     For language models the count is that of tokens, and it is a fault that was found in widely used training code as
     late as 2024. The count travels in the same message: 8 bytes more, no latency more. Follow-up: the loss that you
@@ -142,10 +142,11 @@ def backward_with_overlap(comm, backward, buckets):
 
     The order of the Iallreduces is that of the buckets, the same on all ranks: that is what makes it safe. DDP adds
     that a bucket which is full early waits until those before it have been started, since on another rank they may be
-    full in another order. And DDP copies nothing: the gradients are views of the bucket's memory, so autograd writes
-    where the all-reduce reads. On a real network somebody must also move the data: a GPU has NCCL's kernels and a
-    stream of their own for that; MPI often makes progress only inside its calls, so later hooks test what is under way.
-    Follow-up: why may nobody read or write a gradient between its hook and the wait?
+    full in another order. With gradient_as_bucket_view=True DDP copies nothing: the gradients are views of the bucket's
+    memory, so autograd writes where the all-reduce reads. (By default it copies each gradient in and out.) On a real
+    network somebody must also move the data: a GPU has NCCL's kernels and a stream of their own for that; MPI often
+    makes progress only inside its calls, so later hooks test what is under way. Follow-up: why may nobody read or write
+    a gradient between its hook and the wait?
     """
     where = {tensor: bucket for bucket, tensors in enumerate(buckets) for tensor in tensors}
     ready, sums, requests = {}, [], []
@@ -172,8 +173,8 @@ def accumulate(comm, gradients, counts, size):
     Nothing is sent inside the loop, so ranks may have different numbers of micro-batches, also none, and nobody
     waits: all meet once, in a call that each makes. In PyTorch this is no_sync around forward and backward pass of
     all micro-batches but the last; without it DDP sends K times as much, and with ranks that differ it hangs.
-    Dividing each loss by K, as tutorials do, is right for equal micro-batches only; with tokens they are never
-    equal. Add in float32 or better: in bfloat16, 256 + 1 is 256. Follow-up: K micro-batches take K times the memory
+    Dividing each loss by K, as tutorials do, is right for equal micro-batches only; in tokens they often are
+    not. Add in float32 or better: in bfloat16, 256 + 1 is 256. Follow-up: K micro-batches take K times the memory
     for activations if all losses are added up and backward is called once. Why is it called K times instead?
     """
     both = np.zeros(size + 1)
@@ -220,8 +221,9 @@ def replicas_that_agree(comm, weights, centre, batches, rate, limit):
     The habit: for each line ask whether it uses a rank's own samples. If so, what it computes must be averaged before
     anything that lasts depends on it. Buffers are forgotten most often, because no optimizer touches them; DDP
     broadcasts rank 0's in every forward pass, so that ranks agree, on the statistics of rank 0's samples. A check that
-    compares a hash of the parameters over the ranks every thousand steps costs nothing and finds all of this.
-    Follow-up: two of the three sums here could share a message. Which one cannot, and why?
+    compares a hash of parameters and buffers over the ranks every thousand steps costs next to nothing and finds all of
+    this. Follow-up: the two sums of a step cannot share a message. Why not, and with which sum of another step could
+    one of them travel?
     """
     comm.Bcast(weights, root=0)
     comm.Bcast(centre, root=0)

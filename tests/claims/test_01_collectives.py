@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 
 from exercises.solutions import ch01_collectives as solutions
-from reference.collectives import ALLREDUCE, allreduce, cost
+from reference.collectives import ALLREDUCE, allreduce, cost, ring_allreduce
 from reference.collectives.binary_tree import (
     MOST_SEGMENTS,
+    best_segments,
     binary_tree_allreduce_cost,
     binary_tree_allreduce_volume,
     tree_rounds,
 )
 from reference.collectives.bruck import bruck_allgather_rounds
+from reference.collectives.catalogue import BROADCAST
 from reference.collectives.evaluate import evaluate
 from reference.collectives.planned import plan_allreduce
-from reference.collectives.ring import ring_allreduce_cost
+from reference.collectives.ring import ring_allreduce_cost, ring_allreduce_rounds
 from reference.collectives.rounds import backwards, carry_out, carry_out_in_turn, complete
 from reference.collectives.select import predict
 from reference.networks import Level, Link, SwitchTree, priority
@@ -94,6 +96,84 @@ def test_passing_whole_arrays_around_sends_half_of_p_times_the_ring():
         run = launch(pass_around, P, 800)
         assert all((total == P * (P + 1) / 2).all() for total in run.results)
         assert run.bytes_sent == [P / 2 * 2 * (P - 1) / P * 6400] * P
+
+
+def sums(rows, add):
+    """What `add(comm, own row)` leaves on the ranks, a row each."""
+
+    def program(comm):
+        x = rows[comm.rank].copy()
+        add(comm, x)
+        return x
+
+    return launch(program, len(rows)).results
+
+
+def around(comm, x):
+    """Add what comes from the left, whole arrays: each rank begins with its own."""
+    passing = x.copy()
+    for _ in range(comm.size - 1):
+        incoming = np.empty_like(x)
+        comm.Sendrecv(passing, (comm.rank + 1) % comm.size, recvbuf=incoming, source=(comm.rank - 1) % comm.size)
+        x += incoming
+        passing = incoming
+
+
+def test_two_all_reduces_agree_bit_by_bit_on_whole_numbers_only():
+    """And ranks that pass whole arrays around do not even agree with each other: each adds in an order of its own."""
+    floats = np.random.default_rng(0).standard_normal((4, 1000))
+    ring, doubling, passed = (
+        sums(floats, how)
+        for how in (ring_allreduce, lambda comm, x: allreduce(comm, x, algorithm="recursive doubling"), around)
+    )
+    assert not np.array_equal(ring[0], doubling[0]) and np.allclose(ring[0], doubling[0])
+    assert all(np.array_equal(each, ring[0]) for each in ring)
+    assert not any(np.array_equal(each, passed[0]) for each in passed[1:])
+    whole = np.rint(1000 * floats)
+    assert np.array_equal(*(sums(whole, how)[0] for how in (ring_allreduce, around)))
+
+
+def test_the_sum_of_an_element_grows_on_all_ranks_but_one():
+    """In a ring it is not added on one rank: each of the others adds once, and the last one has it."""
+    P = 5
+    added = {block: [] for block in range(P)}
+    for rank in range(P):
+        for round in ring_allreduce_rounds(rank, P):
+            if round.combine:
+                added[round.recv[0] % P].append(rank)
+    assert all(sorted(ranks) == sorted({*range(P)} - {(block + 1) % P}) for block, ranks in added.items())
+
+
+def test_log_p_arrays_are_one_way_of_a_binomial_tree():
+    for P in (2, 8, 64):
+        one_way = BROADCAST["binomial tree"].cost(P, P, 1, Link(0.0, 1 / P)).seconds
+        both = ALLREDUCE["binomial tree"].cost(P, P, 1, Link(0.0, 1 / P)).seconds
+        assert (one_way, both) == (cost.log2_rounds(P), 2 * cost.log2_rounds(P))
+
+
+def test_only_an_exchange_in_flight_meets_all_three_bounds():
+    """Direct pays two latencies where the bound for those who wait says six, and the least bytes and additions."""
+    P, n = 64, 64 * 2**20
+    bound = cost.lower_bound("allreduce", P, n, LINK)
+
+    def seconds(name, *link):
+        return predict(name, P, n, 1, networks.uniform(*link[:2], gamma=link[2], gap=0.0))
+
+    assert seconds("direct", 1.0, 0.0, 0.0) == pytest.approx(2) and bound.latency == pytest.approx(6 * LINK.alpha)
+    assert seconds("direct", 0.0, 1 / n, 0.0) == pytest.approx(2 * 63 / 64)
+    for name in ("ring", "recursive doubling", "halving-doubling", "binomial tree"):
+        found = [seconds(name, 1.0, 0.0, 0.0), seconds(name, 0.0, 1 / n, 0.0), seconds(name, 0.0, 0.0, 1 / n)]
+        assert any(mine > least + 0.01 for mine, least in zip(found, (6, 2 * 63 / 64, 63 / 64), strict=True))
+
+
+def test_a_double_tree_is_a_line_over_n_only_with_so_many_segments():
+    """Fits of constant and slope suppose it: with the best number of segments the time bends with the root of n."""
+    sizes = (2**22, 2**23, 2**24)
+    seconds = ALLREDUCE["double tree"].cost
+    fixed = [seconds(64, n, 1, LINK, segments=8).seconds for n in sizes]
+    best = [seconds(64, n, 1, LINK, segments=best_segments(64, n, 1, LINK)).seconds for n in sizes]
+    assert (fixed[2] - fixed[1]) / (fixed[1] - fixed[0]) == pytest.approx(2, rel=1e-3)
+    assert (best[2] - best[1]) / (best[1] - best[0]) < 1.9
 
 
 def test_the_decision_for_64_accelerators():

@@ -114,6 +114,19 @@ def ddp_orders(rank: int, ranks: int) -> dict[str, list]:
 
 
 @oracle
+def ddp_gradient_memory(rank: int, ranks: int) -> tuple[bool, bool]:
+    """Whether each .grad has memory of its own: by default, and with gradient_as_bucket_view."""
+
+    def own(views: bool) -> bool:
+        model = DistributedDataParallel(nn.Linear(2, 2), gradient_as_bucket_view=views)
+        for _ in range(2):
+            model(torch.ones(1, 2)).sum().backward()
+        return all(p.grad.untyped_storage().nbytes() == p.grad.nbytes for p in model.parameters())
+
+    return own(False), own(True)
+
+
+@oracle
 def ddp_no_sync_around(rank: int, ranks: int) -> tuple[float, float]:
     """The gradient, of mean 2 over the ranks, with no_sync around the backward pass only, and around both passes."""
     found = []
