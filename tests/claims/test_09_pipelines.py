@@ -211,6 +211,37 @@ def test_the_layout_for_64_accelerators():
     assert seconds(*small, 1, 1, 64, b=2) < min(pipelines) < seconds(*small, 1, 1, 64, b=1)
 
 
+def test_what_the_layouts_for_64_accelerators_lose_and_why():
+    """Each cause with its control: a network that costs nothing, no head, all-reduces that cost nothing."""
+    names = {"volume": volume, "recompute": recompute, "partition": partition}
+    names |= {"make": make, "simulate": simulate, "Costs": Costs}
+    found = page("09_pipelines_large", "RATE", "def row", **names)
+    usual = {name: found[name] for name in ("FAST", "SLOW", "V")}
+
+    def seconds(L, h, *layout, b=1, **other):
+        found.update(usual | other)
+        return found["seconds"](L, h, *layout, b)
+
+    def behind_fsdp(**other):
+        return seconds(32, 4096, 1, 2, 32, **other) - seconds(32, 4096, 1, 1, 64, b=2, **other)
+
+    free = 1e30
+    network = behind_fsdp() - behind_fsdp(SLOW=free)
+    bubble = behind_fsdp(SLOW=free, V=0)
+    assert (round(network, 1), round(bubble, 1)) == (0.3, 0.2) and behind_fsdp(V=0) > 0.7 * behind_fsdp()
+
+    def sums(*layout):
+        return seconds(80, 8192, *layout) - seconds(80, 8192, *layout, FAST=free)
+
+    eight, four = (8, 2, 4), (4, 4, 4)
+    assert round(sums(*eight) - sums(*four)) == 9
+    assert round(seconds(80, 8192, *eight) - seconds(80, 8192, *four)) == 7
+    assert seconds(80, 8192, 2, 16, 2) > seconds(80, 8192, *four)
+    assert seconds(80, 8192, 2, 16, 2, V=0) < seconds(80, 8192, *four, V=0), "the head is why 16 stages lose"
+    computing = 6 * 12 * 8192**2 * 21 * 4096 / 4 / 400e12  # one stage of 21 layers, a fourth of each
+    assert round(computing, 2) == 0.26
+
+
 def test_a_message_shorter_than_a_pass_still_holds_1f1b_up():
     """It was said to hold nothing up. GPipe pays for the way down and up, 2 (p - 1) c; 1F1B pays that every p."""
     p, m = 4, 16

@@ -447,7 +447,7 @@ LAYERS = (
 )
 BALANCE = (
     "The stage with twice as much to do takes twice as long for every micro-batch, in whatever order. The others wait "
-    "for it: nothing but another cut between the stages helps."
+    "for it: none of the five helps, and another cut between the stages does."
 )
 PAYS = "Its bubble is smaller. Its memory? Compare how many micro-batches are in hand on the rank that has most."
 which_schedule = Exercise(
