@@ -6,7 +6,7 @@ Idea      A program cannot see the wires, but a stopwatch can: a message within 
           In NCCL the same comes first whenever a communicator is made, but links are looked up and not timed: PCIe tree
           and NUMA nodes at the operating system, NVLinks and NVSwitches at the driver (src/graph/xml.cc), the bandwidth
           of each kind of link in a table (topo.h). Then the path of every pair is rated by the farthest kind of link on
-          it (paths.cc): PATH_TYPES.
+          it (paths.cc), and among paths of one kind by the narrowest link: PATH_TYPES, rate_path.
 Before    ranks in whatever order the launcher gave them, alpha and beta from a data sheet
 After     alpha, beta = probe(comm)
           groups = levels(alpha / nbytes + beta)                what a byte of a message of nbytes takes
@@ -19,6 +19,7 @@ Left out  Cables: one pair at a time meets no other (with together=True it does)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -42,6 +43,44 @@ PATH_TYPES = {  # NCCL's, from near to far: topoPathTypeStr in src/graph/topo.cc
     "NET": "the network",
     "DIS": "no way",
 }  # `nvidia-smi topo -m` prints X, NV# (with the number of links), PIX, PXB, PHB, SYS, and NODE for what is PHB here
+
+
+# Rating -----------------------------------------------------------------------------------------------------------
+
+PARTS = ("GPU", "NVS", "PCI", "CPU", "NIC")  # NVS: an NVSwitch; PCI: a PCIe switch; CPU: a NUMA node; NIC: a card
+
+
+def rate_path(nodes: Sequence[str], bandwidths: Sequence[float]) -> tuple[str, float, int]:
+    """How NCCL rates a path: its farthest kind of link (of PATH_TYPES), its narrowest link (bytes/s), its links.
+
+    nodes: what the path passes, of PARTS, from a GPU to a GPU or a card; bandwidths: of the links between them.
+    Source: ncclTopoSetPaths in src/graph/paths.cc, 2.30.7 (June 2026). C2C, and P2C and PXN, are left out.
+    Raises ValueError for unknown parts, bandwidths that are not one a link, and what leaves a GPU but not by NVLink.
+    """
+    if len(nodes) < 2 or len(bandwidths) != len(nodes) - 1 or not set(nodes) <= set(PARTS):
+        raise ValueError(f"a path is two or more of {PARTS}, with a bandwidth between each two, got {nodes}")
+    kinds = [_kind(*ends) for ends in pairwise(nodes)]
+    if "GPU" in nodes[1:-1]:
+        if set(kinds) != {"NVL"}:
+            raise ValueError(f"a path leads through a GPU by NVLinks only, got {nodes}")
+        kinds.append("NVB")
+    return max(kinds, key=list(PATH_TYPES).index), min(bandwidths), len(kinds) - ("NVB" in kinds)
+
+
+def _kind(one: str, other: str) -> str:
+    """The kind of a link, of PATH_TYPES."""
+    ends = {one, other}
+    if ends <= {"GPU", "NVS"}:
+        return "NVL"
+    if "CPU" in ends:
+        return "SYS" if ends == {"CPU"} else "PHB"
+    return "PXB" if ends == {"PCI"} else "PIX"
+
+
+def nearness(rating: tuple[str, float, int]) -> tuple[int, float, int]:
+    """A key for min: of two paths NCCL takes that of the nearer kind, then the wider, then that of fewer links."""
+    kind, bandwidth, links = rating
+    return list(PATH_TYPES).index(kind), -bandwidth, links
 
 
 # Measuring --------------------------------------------------------------------------------------------------------

@@ -16,9 +16,11 @@ from reference.networks.topology import (
     common_level,
     describe,
     levels,
+    nearness,
     nodes,
     path_types,
     probe,
+    rate_path,
     tournament,
 )
 from reference.worlds import RankFailed, launch, networks
@@ -278,3 +280,35 @@ def test_what_is_no_distance_is_refused():
         levels(good, gap=1)
     with pytest.raises(ValueError, match="1 levels were found, so 1 names are needed"):
         path_types([[[0, 1]]], ("NVL", "NET"))
+
+
+@pytest.mark.parametrize(
+    ("way", "kind"),
+    [
+        ("GPU-GPU", "NVL"),
+        ("GPU-NVS-GPU", "NVL"),
+        ("GPU-GPU-GPU", "NVB"),
+        ("GPU-PCI-NIC", "PIX"),
+        ("GPU-PCI-PCI-NIC", "PXB"),
+        ("GPU-CPU-GPU", "PHB"),
+        ("GPU-PCI-PCI-CPU-PCI-NIC", "PHB"),
+        ("GPU-PCI-CPU-CPU-PCI-GPU", "SYS"),
+    ],
+)
+def test_a_path_is_rated_by_its_farthest_kind_of_link(way, kind):
+    nodes = way.split("-")
+    assert rate_path(nodes, range(3, 2 + len(nodes))) == (kind, 3, len(nodes) - 1)
+    assert rate_path(nodes[::-1], range(3, 2 + len(nodes))) == (kind, 3, len(nodes) - 1)
+
+
+def test_kind_comes_before_bandwidth_and_bandwidth_before_links():
+    far, narrow, long, short = ("SYS", 90.0, 2), ("PIX", 10.0, 2), ("PIX", 20.0, 3), ("PIX", 20.0, 2)
+    assert sorted([far, narrow, long, short], key=nearness) == [short, long, narrow, far]
+
+
+def test_what_is_no_path():
+    for parts, bandwidths in ((["GPU"], []), (["GPU", "PCI"], [1, 2]), (["GPU", "cable", "GPU"], [1, 1])):
+        with pytest.raises(ValueError, match="a path is two or more of"):
+            rate_path(parts, bandwidths)
+    with pytest.raises(ValueError, match="through a GPU by NVLinks only"):
+        rate_path(["GPU", "GPU", "PCI", "NIC"], [1, 1, 1])
