@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import _posixsubprocess
 import faulthandler
+import gc
 import os
 import pdb
 import resource
@@ -176,6 +177,7 @@ class _Child:
         self.start, self.start_rss = time.monotonic(), _peak_rss()
         self.start_cpu = time.process_time()
         as_a_child(self.printed)
+        gc.freeze()  # what the parent has made is not ours to look through, and to copy, again and again
         sys.breakpointhook = pdb.set_trace = _refuse_debugger
         faulthandler.enable(self.dump)
         faulthandler.register(signal.SIGPROF, self.dump, chain=True)
