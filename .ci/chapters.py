@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+LEAN = ROOT / ".ci/lean"
 
 TESTS = {  # chapter: its packages and modules in tests/, which mirrors reference/
     1: (
@@ -106,8 +107,13 @@ def claimed_by(test: str) -> int | str:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of tests and notebooks: the many processes that they start compile a module once only."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    """Return the environment of tests and notebooks: the many processes that they start compile a module once only.
+
+    They are also spared the import of torch's compiler (lean/sitecustomize.py), unless PYTHONPATH has another
+    sitecustomize in front.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPATH": os.pathsep.join([*filter(None, [kept.get("PYTHONPATH")]), str(LEAN)])}
 
 
 def kernels() -> dict[str, str]:

@@ -21,7 +21,8 @@ def run(program, ranks, *arguments, first=""):
     """
     module = [sys.executable, "-m", program] if isinstance(program, str) else program
     command = [MPIRUN, "-n", str(ranks), *module] if ranks else module
-    environment = os.environ | {"PYTHONPATH": f"{first}{os.pathsep}{HERE}" if first else str(HERE)}
+    path = os.pathsep.join(filter(None, [first, str(HERE), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": path}
     return subprocess.run(
         [*command, *arguments], capture_output=True, text=True, timeout=100 * pace(), cwd=HERE, env=environment
     )
