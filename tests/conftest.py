@@ -14,6 +14,7 @@ register()
 def pytest_collection_modifyitems(config, items):
     """Of several workers (`pytest -n 2 --dist loadgroup`) one alone starts real ranks: they occupy a machine by far.
 
+    Likewise one alone makes what the tests of a module share.
     Tests that take long, and are marked so, are only run when they are asked for: pytest -m long.
     """
     if not re.search(r"\blong\b", config.option.markexpr):
@@ -22,6 +23,13 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("mpi") or "oracles" in item.fixturenames or _world(item) == "mpi":
             item.add_marker(pytest.mark.xdist_group("real ranks"))
+        elif not item.get_closest_marker("xdist_group") and _has_fixture_of_its_module(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def _has_fixture_of_its_module(item) -> bool:
+    made = getattr(item, "_fixtureinfo", None)
+    return made is not None and any(defs[-1].scope == "module" for defs in made.name2fixturedefs.values())
 
 
 def _world(item) -> str | None:

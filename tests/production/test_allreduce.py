@@ -2,7 +2,9 @@
 
 import pytest
 
-from .scripts import FOLDER, printed
+from .scripts import FOLDER, ONE_PROCESS, printed
+
+pytestmark = ONE_PROCESS
 
 WAYS = ("in_one_call", "in_two_halves", "behind_a_computation", "by_levels")
 
@@ -12,7 +14,7 @@ def test_each_way_sums_over_all_ranks():
 
 
 def test_a_rank_that_fails_fails_the_script():
-    with pytest.raises(RuntimeError, match=r"allreduce\.py failed"):
+    with pytest.raises(RuntimeError, match=r"(?s)allreduce\.py.* failed"):
         printed("allreduce.py", 2, "3")  # two ranks do not fill a node of three
 
 

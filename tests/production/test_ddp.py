@@ -5,7 +5,9 @@ import re
 import torch
 from torch import nn
 
-from .scripts import FOLDER, printed
+from .scripts import FOLDER, ONE_PROCESS, printed
+
+pytestmark = ONE_PROCESS
 
 
 def serial(script) -> nn.Module:

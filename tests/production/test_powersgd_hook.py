@@ -1,44 +1,18 @@
 """The script that chapter 3 shows: it runs on two processes, learns both ways, and sends as little as it says."""
 
-import os
 import re
-import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from reference.perf.pace import pace
+from . import scripts
 
-SCRIPT = Path(__file__).resolve().parents[2] / "chapters/production/powersgd_hook.py"
-RANKS = 2
-FORKED = """
-import os, runpy
-import torch, torch._dynamo, torch.multiprocessing as processes
-
-def rank(number, script):
-    torch.set_num_threads(1)
-    os.environ["RANK"] = os.environ["LOCAL_RANK"] = str(number)
-    runpy.run_path(script, run_name="__main__")
-
-processes.start_processes(rank, ({script!r},), nprocs={ranks}, start_method="fork")
-"""
+pytestmark = scripts.ONE_PROCESS
 
 
 @pytest.fixture(scope="module")
 def printed():
-    """What the script prints, its ranks forked with the environment that torchrun gives."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(RANKS), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", FORKED.format(script=str(SCRIPT), ranks=RANKS)]
-    done = subprocess.run(
-        command, env={**os.environ, **told}, capture_output=True, text=True, timeout=100 * pace(), check=False
-    )
-    assert not done.returncode, done.stderr[-3000:]
-    return done.stdout
+    """What the script prints on two ranks."""
+    return "\n".join(scripts.printed("powersgd_hook.py", 2))
 
 
 def test_both_ways_learn(printed):
@@ -54,4 +28,4 @@ def test_power_sgd_sends_the_factors_and_the_biases(printed):
 
 
 def test_the_script_is_short_enough_to_be_read():
-    assert 30 <= len(SCRIPT.read_text().splitlines()) <= 60
+    assert 30 <= len((scripts.FOLDER / "powersgd_hook.py").read_text().splitlines()) <= 60
