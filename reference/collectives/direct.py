@@ -4,7 +4,7 @@ Idea      Rank r wants the sum of the blocks r: let everybody send theirs to it.
           are posted together, and whoever is late holds up nobody but himself.
 Price     Each way P - 1 blocks, as the ring, but one latency: (P - 1) (g + n_P beta) + alpha - g. While a block comes
           in, the one before it is added.
-          On real machines often the fastest for large messages: two waits instead of 2 (P - 1).
+          Two waits instead of the ring's 2 (P - 1).
 Source    Thakur, Rabenseifner & Gropp (2005), pairwise exchange; the order r + 1, r + 2, ...
           keeps two senders from meeting at one receiver.
 """

@@ -14,7 +14,7 @@ Idea      doubling  in round k exchange everything you have with rank XOR 2^k: w
               round 3  44..  44..  ..44  ..44
               round 4  4444  4444  4444  4444
 
-Price     recursive doubling log2 P (alpha + n beta + n gamma) for a power of two     best for small messages
+Price     recursive doubling log2 P (alpha + n beta + n gamma) for a power of two: the fewest rounds
           halving-doubling   2 log2 P alpha + 2 (P - 1) / P n beta + (P - 1) / P n gamma for a power of two: as few
                              bytes as possible, and twice the least latency; a fold adds 2 (alpha + n beta) + n gamma
 Source    Rabenseifner, "Optimization of collective reduction operations" (2004); Thakur, Rabenseifner & Gropp (2005).

@@ -1,6 +1,6 @@
 """BatchNorm across ranks: the statistics of the global batch, with one collective each way, or none to wait for.
 
-Idea      BatchNorm is the one common layer in which the samples of a batch meet. Averaging gradients does not mend
+Idea      BatchNorm is a common layer in which the samples of a batch meet. Averaging gradients does not mend
           that: each rank has normalised with mean and variance of its own few samples. So these must be exchanged.
 Before    y = (x - mean_r) / sqrt(var_r + eps)     over the samples of rank r: many small batches, not one large
 After     y = (x - mean) / sqrt(var + eps)         over the samples of all ranks: what the serial program computes

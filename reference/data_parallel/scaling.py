@@ -3,14 +3,14 @@
 Idea      With b samples a rank, more ranks do more samples a step (weak scaling). Two things set a limit.
 Price     The network. The gradients weigh the same however many ranks there are, and the backward pass that can hide
           them lasts as long as b samples take. Fewer samples a rank than that, and every step is longer. What grows
-          with P is the latency: with P in a ring, with log P in a tree or by halving and doubling. At 100,000 ranks
-          that decides.
-          The samples. The batch b P grows, and beyond the noise scale (noise_scale.py) more samples a step save no
-          steps:
+          with P is the latency: with P in a ring, with log P in a tree or by halving and doubling. With a ring
+          that decides at 100,000 ranks.
+          The samples. The batch b P grows, and beyond the noise scale (noise_scale.py) more samples a step save at
+          most half of the steps, in all:
 
               time to target = S_min (1 + B_noise / (b P)) T(P)
 
-          The ranks still compute at full efficiency; what they compute has become useless.
+          The ranks still compute at full efficiency; what they compute hardly helps any more.
           Beyond the limit use ranks for something else: larger models, tensor or pipeline parallelism.
 Left out  Stragglers (stragglers.py), which can cost more than the network; failures; links that many nodes share.
 """

@@ -6,8 +6,8 @@ After     A rank that is always slow gets fewer samples, in proportion to its sp
           right, because it is weighted with counts (average.py); a mean of the ranks' means would not.
           If now one rank is late and now another: work until a time and not until a number, `work_until`. Nobody waits
           for longer than one piece, and what a rank has not come to goes back, to be handed out again.
-          Take the first P - b of P and drop the rest: `with_spares`. An all-reduce cannot do that: each of its ranks
-          waits for all; it takes a server that does not (asynchronous.parameter_server). And a rank that is always slow
+          Take the first P - b of P and drop the rest: `with_spares`. An ordinary all-reduce cannot do that: its ranks
+          wait for all; a server need not (asynchronous.parameter_server). And a rank that is always slow
           is always dropped: nobody ever learns from data that it alone has, however the mean is counted.
 Left out  Stale gradients: what is dropped here could be used later (asynchronous.staleness).
 Source    Chen et al., "Revisiting Distributed Synchronous SGD" (2016), for backup workers; Ferdinand et al., "Anytime

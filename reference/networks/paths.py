@@ -1,16 +1,17 @@
 """Paths: which way a message should take, over which of several at once, and what to do when one is busy.
 
 Idea      "Dijkstra, with bandwidths as weights" says nothing until it is said what is added up. Dijkstra finds the
-          least label in any graph in which the label of a way cannot fall as the way grows longer. Two labels do:
+          least label if the label of a way cannot fall as the way grows longer, and the better of two ways to a node
+          stays as good when both go on. Two labels do:
           max(-bandwidth)         of the links so far: the widest path, whose narrowest link is widest
           sum(alpha + n / BW)     time, if every node takes in the whole message before it sends it on
 Before    the least sum of BW      seeks out the slow links
           the least sum of 1 / BW  is the second label without alpha; it trades one narrow link for two wide ones, and
                                    is neither the widest path nor, where nodes send on what they have, the quickest
 After     `widest_path` for a long stream, `quickest_path` for a message of n bytes
-          NCCL takes a breadth-first search from every GPU and card: fewest hops first, then width, the least of the
-          links' so far (ncclTopoSetPaths in src/graph/paths.cc). On a DGX-1 it finds the ways by way of another GPU
-          (PATH_NVB).
+          NCCL takes a breadth-first search from every GPU and card: the nearest kind of link first, then width, the
+          least of the links' so far, then fewest hops (ncclTopoSetPaths in src/graph/paths.cc, 2.30.7, June 2026;
+          topology.rate_path). On a DGX-1 it finds the ways by way of another GPU (PATH_NVB).
 Left out  What others do meanwhile, but for `reroute`; routing in the network itself, which most switches decide alone.
 Source    Dijkstra (1959) for all of it; Pollack, "The maximum capacity through a network" (1960): the widest path; Chen
           & Chin, "The quickest path problem" (1990): alpha and bandwidth together; Ford & Fulkerson (1956): no way of
