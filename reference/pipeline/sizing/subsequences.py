@@ -9,7 +9,8 @@ Idea      A token attends to those before it only. So a stage that has done the 
           The keys and values of a subsequence get gradients from all later ones. So within a sequence the last part
           goes backward first: `sequence_1f1b`. GPipe's order, last unit first, is right as it is.
 Price     A pass has costs that do not depend on its length, and many parts mean many passes: `best` tries.
-          Rank r of 1F1B keeps p - r sequences; here it keeps p - r + n - 1 parts, so hardly more than one sequence.
+          Rank r of 1F1B keeps p - r sequences; here it keeps p - r + n - 1 parts: hardly more than one sequence if n is
+          well above p.
           Parts of equal seconds are of unequal length, the first ones longest: they keep more than equal lengths.
 Left out  Carrying it out: runtime/token_level.py does that for our GPT. Moving what is kept to the host: recompute.py
           has the price.
