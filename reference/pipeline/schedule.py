@@ -109,8 +109,17 @@ class Schedule:
         """Of each action its rank and its place in that rank's order, counted from 0."""
         return {action: (r, k) for r, order in enumerate(self.orders) for k, action in enumerate(order)}
 
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """All actions in topological_order, worked out once for simulations at many costs."""
+        return tuple(topological_order(self))
+
     def __iter__(self) -> Iterator[tuple[Action, ...]]:
         return iter(self.orders)
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is sent to others: they work out the turns for themselves."""
+        return {name: value for name, value in self.__dict__.items() if name != "turns"}
 
 
 def needs(action: Action, schedule: Schedule) -> list[Action]:

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeGuard, cast
 
-from .schedule import KINDS, Action, Schedule, repeat, topological_order
+from .schedule import KINDS, Action, Schedule, repeat
 
 Seconds = float | Sequence[float]
 
@@ -113,7 +114,7 @@ class Times:
         """The first start; 0 if there is none."""
         return min(map(min, filter(None, self.starts)), default=0.0)
 
-    @property
+    @cached_property
     def busy(self) -> list[float]:
         """Seconds that each rank computes; two actions side by side count once."""
         return [_covered(starts, ends) for starts, ends in zip(self.starts, self.ends)]
@@ -154,7 +155,7 @@ def simulate(schedule: Schedule, costs: Costs = UNIT) -> Times:
     seconds = {(kind, s): costs.of(kind, s) for kind in KINDS for s in range(schedule.stages)}
     sizes = [1.0] * schedule.micro_batches if costs.sizes is None else costs.sizes
     clock = [0.0] * schedule.ranks
-    for r, _, actions, needed in topological_order(schedule):
+    for r, _, actions, needed in schedule.turns:
         start = clock[r]
         for need in needed:
             when, where = done[need]

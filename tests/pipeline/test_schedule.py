@@ -1,5 +1,6 @@
 """Schedules as data: what actions need, where they are, how orders are written, completed and repeated."""
 
+import pickle
 from math import inf
 
 import pytest
@@ -59,6 +60,13 @@ def test_turns_come_after_what_they_need(schedule):
         done.update(actions)
         place[rank] += 1
     assert place == [len(order) for order in schedule]
+
+
+def test_turns_are_kept_and_not_sent():
+    schedule = one_f_one_b(4, 6)
+    assert schedule.turns == tuple(topological_order(schedule)) and schedule.turns is schedule.turns
+    sent = pickle.loads(pickle.dumps(schedule))
+    assert sent == schedule and "turns" not in vars(sent) and sent.turns == schedule.turns
 
 
 def test_turns_take_two_actions_that_run_side_by_side_as_one():
