@@ -84,6 +84,11 @@ def _checked(result, into, op: Callable):
     return result
 
 
+def is_predefined(op) -> bool:
+    """Whether it is one of MPI's own, and no function of the program's."""
+    return isinstance(op, mpi.MPI.Op) and not _own_name(op)
+
+
 def name(op) -> str:
     """MPI's name of a predefined operation: "SUM"; of one of the program's own, its function's."""
     return _own_name(op) or _entry(op)[1]

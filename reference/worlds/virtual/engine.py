@@ -128,11 +128,11 @@ class Engine:
                 break
         else:
             return self._finish(me)
+        self._current = awake.index
         if awake is me:
             return None  # nobody else comes before: this thread just goes on
         if me is not None:
             self._random.leave(me.index)
-        self._current = awake.index
         awake.gate.release()  # from here on that thread runs, so this one touches nothing until its own gate opens
         if me is not None and me.state == "waiting":  # a rank that has finished or failed never runs again
             me.gate.acquire()
@@ -235,10 +235,7 @@ class Engine:
             )
 
     def post(self, time: float, rank: int, action: Callable, turn: int = 0, about: Any = None) -> None:
-        """Queue an event: action(time), or action(time, about).
-
-        Ties are broken by turn, then by rank, then by order of posting.
-        """
+        """Queue action(time), or action(time, about). Ties go by turn, then by rank, then by order of posting."""
         self.number += 1
         heappush(self._queue, (time, turn, rank, self.number, action, about))
 
@@ -252,6 +249,10 @@ class Engine:
             self.stop(me)
         else:
             me.clock = me.latest
+        self.waited(me, start)
+
+    def waited(self, me: Rank, start: float) -> None:
+        """Note that `me` has waited from `start` until now, if it has."""
         me.awaited = ()
         if me.clock > start:
             self.record.add((me.index, "wait", start, me.clock, -1, 0, me.group.name, me.call.name))
@@ -261,6 +262,10 @@ class Engine:
         me.state = "waiting"
         self._hand_over(me)
         me.state = "running"
+
+    def act_as(self, me: Rank) -> None:
+        """Let the thread that works off events make calls of `me`."""
+        self._current, me.state = me.index, "running"
 
     def next_event(self) -> float:
         """When the next event is due; infinity if none is queued."""

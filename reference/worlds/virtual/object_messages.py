@@ -8,14 +8,14 @@ from operator import index
 from ... import mpi
 from .. import spelling
 from ..buffers import as_buffer
+from .in_turn import ScheduledMessages
 from .objects import pack
-from .point_to_point import PointToPoint
 from .requests import VirtualRequest
 
 OBJECT_BYTES = 32_768  # mpi4py's memory for the object of an irecv (rc.irecv_bufsz)
 
 
-class ObjectMessages(PointToPoint):
+class ObjectMessages(ScheduledMessages):
     """A communicator's messages of objects."""
 
     def send(self, obj, dest, tag=0):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,8 @@ from .completion import CANCELLED, Completion, Request, SmallReceive
 from .context import Context
 from .engine import Engine, Rank
 from .objects import unpack
+from .place import place
 from .requests import VirtualRequest
-
-_PACKAGE = Path(__file__).parents[2]
-_MACHINERY = tuple(str(_PACKAGE / part) for part in ("worlds", "collectives", "mpi"))
 
 
 class Lacking:
@@ -39,20 +36,17 @@ class Lacking:
         raise mpi.NotOffered(f"{self.name} is not one of the calls that the virtual cluster offers (reference.mpi.API)")
 
 
-class _Files(dict):
-    """Whether a call from a file is not the program's own line. Each call asks for some: a dict answers quickest."""
-
-    def __missing__(self, filename: str) -> bool:
-        found = self[filename] = filename.startswith(_MACHINERY)
-        return found
-
-
-_is_machinery = _Files()
-
-
 def read_message(buf: Any, peer: int, writable: bool = False) -> Buffer:
     """The buffer of a message; for PROC_NULL it does not matter what is given."""
     return NOTHING if peer == mpi.PROC_NULL else as_buffer(buf, writable)
+
+
+def read_exchange(outgoing: Any, dest: int, incoming: Any, source: int) -> tuple[Buffer, Buffer]:
+    """The buffers of a message each way. mpi.Exception if they share memory."""
+    come, out = read_message(incoming, source, writable=True), read_message(outgoing, dest)
+    if come.raw.size and np.may_share_memory(come.raw, out.raw):
+        raise mpi.Exception(mpi.ERR_BUFFER)
+    return out, come
 
 
 class PointToPoint:
@@ -138,13 +132,15 @@ class PointToPoint:
 
     def note(self, name: str, describe: Callable[..., str], *values: Any) -> None:
         """_enter, also when the communicator has been freed: what it has begun is to be completed."""
-        me, frame = self._me, sys._getframe(2)
-        self._engine.check(me)
-        while _is_machinery[frame.f_code.co_filename]:
-            frame = frame.f_back
+        self._engine.check(self._me)
+        self._me.where = place(sys._getframe(2))
+        self.noted(name, describe, *values)
+
+    def noted(self, name: str, describe: Callable[..., str], *values: Any) -> None:
+        """Count a call and note it, from where the last one was."""
+        me = self._me
         me.calls[name] += 1
         me.call, me.group = spelling.Call(name, describe, values), self._context
-        me.where = frame.f_code.co_filename, frame.f_lineno
 
     # Point to point --------------------------------------------------------------------------------------------
 
@@ -239,10 +235,14 @@ class PointToPoint:
 
     def _exchange(self, name, outgoing, dest, sendtag, incoming, source, recvtag, status) -> Any:
         self._enter(name, spelling.exchanging, dest, sendtag, source, recvtag, incoming)
+        requests = self._post_exchange(outgoing, dest, sendtag, incoming, source, recvtag)
+        self._engine.wait(self._me, requests)
+        return self._finish(requests[0], status)
+
+    def _post_exchange(self, outgoing, dest, sendtag, incoming, source, recvtag) -> list[Completion]:
         self._check_dest(dest, sendtag)  # before the receive is posted: a refused call leaves nothing behind
         receive = self._post_receive(incoming, source, recvtag, blocking=True)
-        self._engine.wait(self._me, [receive, self._post_send(outgoing, dest, sendtag)])
-        return self._finish(receive, status)
+        return [receive, self._post_send(outgoing, dest, sendtag)]
 
     def Send(self, buf, dest, tag=0):
         """Send; returns when the receive has taken it (at once with buffered=True)."""
@@ -267,9 +267,7 @@ class PointToPoint:
         status=None,
     ):
         """Send and receive at once: neither waits for the other."""
-        incoming, outgoing = read_message(recvbuf, source, writable=True), read_message(sendbuf, dest)
-        if incoming.raw.size and np.may_share_memory(incoming.raw, outgoing.raw):
-            raise mpi.Exception(mpi.ERR_BUFFER)
+        outgoing, incoming = read_exchange(sendbuf, dest, recvbuf, source)
         self._exchange("Sendrecv", outgoing, dest, sendtag, incoming, source, recvtag, status)
 
     def Isend(self, buf, dest, tag=0) -> VirtualRequest:
