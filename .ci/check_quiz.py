@@ -14,10 +14,11 @@ from reference.perf.pace import pace
 
 sys.path.append(str(ROOT))  # where exercises/ lies
 
-from exercises.grading.in_page import graded
+from exercises.grading.in_page import graded, hint, why
 from exercises.grading.page import question
 
-PYTHON, PYTHON_SECONDS = "meta[name=erc-python]", 60
+PYTHON, PYTHON_SECONDS, ANSWER_SECONDS = "meta[name=erc-python]", 60, 30
+ENDLESS = "sum(range(10**18))"
 CODE = ("ch01_collectives", "ring_time", {"2 * n * beta": False, "2 * (P - 1) * (alpha + n / P * beta)": True})
 LETTERS = ("ch02_data_parallel", "gains_of_accumulation", {"AB": False})
 NAMES = ("ch09_pipelines", "which_schedule", {"1F1B": False})  # for every statement
@@ -27,7 +28,8 @@ class Asked:
     """Answers one question of the page, and compares what is shown with what the grader says."""
 
     def __init__(self, check, page, where: str, chapter: str, name: str):
-        self.check, self.page, self.where, self.given = check, page, f"{where}, {name}", question(chapter, name).given
+        self.check, self.page, self.where, asked = check, page, f"{where}, {name}", question(chapter, name)
+        self.given, self.about = asked.given, asked.about
         self.place = page.locator(f".question[data-name={name}]")
         self.button = self.place.locator("button.check")
 
@@ -38,7 +40,8 @@ class Asked:
         )
         wanted, shown = graded(**self.given, **answer), self.place.locator(".verdict").inner_text()
         self.check(wanted["solved"] == solved, f"{self.where}: {answer} is {'right' if solved else 'wrong'}", wanted)
-        texts = ["is solved"] if solved else [wanted["case"], wanted["seen"], f"Hint: {wanted['hint']}"]
+        whys = [" ".join(text.split()) for text in why(**self.about).split("\n\n")]
+        texts = ["is solved", *whys] if solved else [wanted["case"], wanted["seen"], f"Hint: {wanted['hint']}"]
         lacking = [text for text in texts if text not in shown]
         self.check(not lacking, f"{self.where}: {answer} is told what pytest tells", (lacking, shown))
 
@@ -51,6 +54,24 @@ class Asked:
         press("Tab")
         press("Enter")
         self.told(solved, code=code)
+
+    def endless(self) -> None:
+        """An answer that stays inside one call of C is stopped, and the next one is graded."""
+        self.place.locator("textarea").fill(ENDLESS)
+        self.button.click()
+        stopped = self.place.locator(".verdict", has_text="and was stopped")
+        stopped.wait_for(timeout=1000 * (PYTHON_SECONDS + ANSWER_SECONDS) * pace())
+
+    def hints(self) -> None:
+        """All steps of the ladder, one with every click."""
+        wanted = hint(**self.about, step=1)
+        for step in range(1, wanted["of"] + 1):
+            self.place.locator("button.more").click()
+            shown = self.place.locator(".ladder li").nth(step - 1)
+            shown.wait_for(timeout=1000 * PYTHON_SECONDS * pace())
+            told = shown.inner_text()
+            self.check(told == hint(**self.about, step=step)["text"], f"{self.where}: hint {step}", told)
+        self.check(not self.place.locator("button.more").is_visible(), f"{self.where}: no hint after the last", "")
 
     def tick(self, letters: str) -> None:
         """Go through the statements with Tab, and choose some with the space bar."""
@@ -83,6 +104,10 @@ def check_quiz(check, browser, name: str, url: str, desktop: dict, phone: dict, 
         for answer, solved in answers.items():
             asked = Asked(check, page, f"{name} on a desktop", chapter, exercise)
             asked.type(answer, solved) if exercise == CODE[1] else asked.tick(answer)
+    asked = Asked(check, page, f"{name} on a desktop", *CODE[:2])
+    asked.endless()
+    asked.type(*list(CODE[2].items())[-1])
+    asked.hints()
     check(page.url == address, f"{name}: keys do not turn over the page", page.url)
     context.close()
     context = browser.new_context(viewport=phone, has_touch=True, is_mobile=True)

@@ -35,6 +35,8 @@ def ring_time(P, n, alpha, beta):
     n       a multiple of P. Adding costs no time. P may be 1.
 
     Try it: 8 ranks with 175 billion 2-byte numbers each, links of 100 GB/s, no latency. The page has the answer.
+
+    Page: chapters/01_collectives.ipynb#predict
     """
     raise NotImplementedError
 
@@ -51,6 +53,8 @@ def seven_seconds():
     D   As long as the ranks do the adding, each over its own 100 GB/s, no algorithm takes less than 6.125 s.
     E   With a latency of 5 us a message, the ring would take about 7 s: that is where the number comes from.
     F   16 ranks would need about half as long, because every block is half as large.
+
+    Page: chapters/01_collectives.ipynb#predict
     """
     raise NotImplementedError
 
@@ -60,6 +64,8 @@ def bus_bandwidth(P, n, seconds):
 
     That is the rate at which each rank must have sent, if it sent no more than it had to: a number that can be held
     against the speed of one link, whatever P is. P is at least 2.
+
+    Page: chapters/01_collectives.ipynb#run
     """
     raise NotImplementedError
 
@@ -70,6 +76,8 @@ def crossover(P, alpha, beta):
     The tree reduces all n bytes to rank 0 and then broadcasts them, each in ceil(log2 P) rounds, and in every round a
     message has all n bytes. Below the result the tree is quicker, above it the ring. P is at least 2; where the ring is
     never slower, return 0. Adding costs no time, and n need not be a whole number.
+
+    Page: chapters/01_collectives_algorithms.ipynb#who-wins-where
     """
     raise NotImplementedError
 
@@ -89,6 +97,8 @@ def which_collective():
     G   The ranks that hold layers 1 to 8 have activations; the ranks that hold layers 9 to 16 continue with them.
     H   Rank 0 writes a file with the name of every rank's machine.
     I   Every rank has written a file, and then reads all the others'. None may begin before all files are there.
+
+    Page: chapters/01_collectives.ipynb#eight-operations-in-one-picture
     """
     raise NotImplementedError
 
@@ -107,6 +117,8 @@ def hierarchical_time(nodes, per_node, n, inside, card, cards):
     Try it: 256 machines of 8 ranks and 25 GB. NVLink is sold as 600 GB/s, which adds up both directions, so inside is
     300e9; the network gives a machine 200 GB/s in each direction, through 8 cards of 25 GB/s. It takes 0.395 s, and
     with a single card 2.138 s: the page has both.
+
+    Page: chapters/01_collectives_networks.ipynb#predict-who-crosses-the-border
     """
     raise NotImplementedError
 
@@ -124,6 +136,8 @@ def follow_the_sum(P, messages):
 
     When it works, look for a list with first < P - 1, or with all_ < 2 (P - 1). Why is there none? That is the proof
     that no all-reduce sends fewer bytes than the ring.
+
+    Page: chapters/01_collectives_algorithms.ipynb#how-few-bytes-can-there-be
     """
     raise NotImplementedError
 
@@ -139,6 +153,8 @@ def ring_allgather(comm, block, lengths):
 
     In each of P - 1 steps every rank sends one block to its right neighbour, rank (r + 1) % P, and receives one from
     its left neighbour. An empty block is sent too. Remove the first line below and fill in the four blanks `___`.
+
+    Page: chapters/01_collectives.ipynb#read
     """
     raise NotImplementedError
     P, rank = comm.size, comm.rank
@@ -168,6 +184,8 @@ def ring_reduce_scatter(comm, x):
     but one: about (P - 1) / P of x. Use Sendrecv, or Isend and Irecv; no collective calls.
 
     Example with P = 2: x is [1, 2, 3] on rank 0 and [10, 20, 30] on rank 1. Rank 0 returns [11, 22], rank 1 [33].
+
+    Page: chapters/01_collectives.ipynb#read
     """
     raise NotImplementedError
 
@@ -181,6 +199,8 @@ def ring_allreduce(comm, x):
     First a reduce-scatter, then an allgather, with blocks as in ring_reduce_scatter: 2 (P - 1) messages from every
     rank, each one block to the right neighbour. All ranks together send 2 (P - 1) n elements; each about 2 n. You may
     call your functions from above. No collective calls.
+
+    Page: chapters/01_collectives.ipynb#read
     """
     raise NotImplementedError
 
@@ -193,6 +213,8 @@ def binomial_broadcast(comm, x, root):
 
     In the first round the root sends x to one rank, in the second both send it on, in the third all four, and so on:
     ceil(log2 P) rounds, for every P and every root. Each rank but the root receives x once. No collective calls.
+
+    Page: chapters/01_collectives_algorithms.ipynb#schedules-of-a-few-lines
     """
     raise NotImplementedError
 
@@ -210,6 +232,8 @@ def recursive_doubling(comm, x):
     its array to a partner of its own among the first C, which adds it; the C ranks carry out the rounds; then each
     partner sends the result back. The time is at most that of log2(C) messages of x, plus 2 if P is no power of two. No
     collective calls.
+
+    Page: chapters/01_collectives_algorithms.ipynb#schedules-of-a-few-lines
     """
     raise NotImplementedError
 
@@ -223,6 +247,8 @@ def pairwise_alltoall(comm, x):
     The own row is copied, all others are sent straight to their rank: P - 1 messages from each. A rank sends one
     message at a time and receives one at a time, so in no step should two ranks want to send to the same one: then all
     is done after P - 1 messages' time. Any P. No collective calls.
+
+    Page: chapters/01_collectives_algorithms.ipynb#schedules-of-a-few-lines
     """
     raise NotImplementedError
 
@@ -238,6 +264,8 @@ def shift_right(comm, block):
     This version "works on my machine", with small blocks. With large ones it hangs. Remove the first line, see it
     fail, repair it. One message from each rank, no collective calls; any number of ranks. The messages must not wait
     for each other in a chain: the time of two messages, or three, is enough for every P.
+
+    Page: chapters/01_collectives.ipynb#pitfalls
     """
     raise NotImplementedError
     right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
@@ -257,6 +285,8 @@ def stop_together(comm, losses, limit):
     Each rank trains on, and all average their losses after every step (here with Allreduce; for a single number
     comm.allreduce is as good), until it is good enough. It hangs as soon as the ranks' losses differ. Remove the first
     line and repair it.
+
+    Page: chapters/01_collectives.ipynb#pitfalls
     """
     raise NotImplementedError
     mean = np.empty(1)
@@ -277,6 +307,8 @@ def sum_of_my_row(comm, x, width):
     Somebody made a group for each row, and still it hangs, or gives the sum over the wrong ranks. Remove the first
     line and repair it. Each row sums independently of the others, by collective calls on the row's group, with capital
     letters (they move arrays as they are); no messages of your own.
+
+    Page: chapters/01_collectives.ipynb#pitfalls
     """
     raise NotImplementedError
     row = comm.Split(comm.rank // width, comm.rank)
@@ -300,6 +332,8 @@ def allreduce_together(comm, arrays):
 
     A model has hundreds of small gradients, and each all-reduce pays its latency. Pay it once: call comm.Allreduce
     exactly once, however many arrays there are, and send nothing else.
+
+    Page: chapters/01_collectives_overlap.ipynb#small-messages-together-and-in-the-right-order
     """
     raise NotImplementedError
 
@@ -314,6 +348,8 @@ def ring_order(seconds):
     hops must be the least there is. The machine is built of levels: for any three ranks a, b, c, seconds[a, b] is at
     most the larger of seconds[a, c] and seconds[c, b]. (Racks of nodes of sockets are like that. In general this is the
     travelling salesman's problem.) P is between 1 and 64: there is no time to try all orders.
+
+    Page: chapters/01_collectives_networks.ipynb#find-out-the-map-of-a-machine
     """
     raise NotImplementedError
 
@@ -333,6 +369,8 @@ def hierarchical_allreduce(comm, x, per_node):
 
     You may call your functions from above, on groups that comm.Split(color, key) makes. No collective calls besides
     Split: the grader counts messages.
+
+    Page: chapters/01_collectives_networks.ipynb#predict-who-crosses-the-border
     """
     raise NotImplementedError
 
@@ -349,5 +387,7 @@ def widest_path(bandwidth, a, b):
     the shortest way from a that it knows. Of the nodes that are not final yet the nearest one becomes final, and each
     of its links may be a shorter way to a neighbour; this is repeated until b is final. With the bandwidths as lengths
     it finds a way of little bandwidth.
+
+    Page: chapters/01_collectives_networks.ipynb#placement
     """
     raise NotImplementedError

@@ -34,6 +34,8 @@ def step_time(forward, backward, communication):
 
     Try it: forward 5, ten buckets of 1 second each, and 0.8 for each all-reduce; then 1.4. A common formula,
     max(computing, communication), says 15 for both. The page has the answers.
+
+    Page: chapters/02_data_parallel.ipynb#predict-the-step
     """
     raise NotImplementedError
 
@@ -54,6 +56,8 @@ def replica_price(parameters, ranks, bandwidth):
 
     Try it: 100 billion parameters, 8 ranks, 300 GB/s and then 10 GB/s. Some accounts say "over 800 GB for eight
     replicas" and "tens of GB a step". The page has the answers for gradients that are kept in 16 bits.
+
+    Page: chapters/02_data_parallel.ipynb#predict-bytes-seconds-memory
     """
     raise NotImplementedError
 
@@ -76,6 +80,8 @@ def gains_of_accumulation():
     H   With a wrapper that all-reduces in every backward pass (PyTorch's DDP, if nothing is said), calling backward K
         times before the update sends as many bytes as K updates do, one after each micro-batch.
     I   The learning rate must be multiplied by K, whatever the optimizer.
+
+    Page: chapters/02_data_parallel_batch_size.ipynb#accumulation
     """
     raise NotImplementedError
 
@@ -97,6 +103,8 @@ def which_rate():
     F   SGD. A quarter of the ranks are left, each with as many samples as before.
     G   SGD. 4 times as many ranks, each with as many samples as before. The loss is the sum over the global batch, now
         as before: nobody divides by the number of samples.
+
+    Page: chapters/02_data_parallel_batch_size.ipynb#the-learning-rate-of-a-larger-batch
     """
     raise NotImplementedError
 
@@ -116,6 +124,8 @@ def average_gradients(comm, gradient, count):
     rank 1 give [1.8]; the mean of both would be [3.0]. One Allreduce does it: the counts travel with the gradients, and
     nothing else does.
     Remove the first line below and fill in the three blanks `___`.
+
+    Page: chapters/02_data_parallel.ipynb#read
     """
     raise NotImplementedError
     both = np.empty(gradient.size + 1)
@@ -137,6 +147,8 @@ def my_share(order, size, step, rank, ranks):
     is dropped and none comes twice. Their sizes differ by one at most, so a share may be empty.
 
     Remove the first line below and fill in the four blanks `___`.
+
+    Page: chapters/02_data_parallel.ipynb#which-samples-are-whose
     """
     raise NotImplementedError
     batch = order[___:___]
@@ -161,6 +173,8 @@ def assign_buckets(nbytes, limit, first_limit):
     bucket of its own. Every tensor is in exactly one bucket, and no bucket is empty.
 
     Example: assign_buckets([40, 10, 30, 15, 5], 60, 20) is [[4, 3], [2, 1], [0]].
+
+    Page: chapters/02_data_parallel.ipynb#a-hook-in-ten-lines
     """
     raise NotImplementedError
 
@@ -178,6 +192,8 @@ def backward_with_overlap(comm, backward, buckets):
     For each bucket call comm.Iallreduce once, as soon as its last gradient is ready, with all of its gradients in one
     array; and call nothing else that communicates. No hook waits, not even the last one: wait when the backward pass is
     over. Computing and sending then overlap. The time is that of step_time, without the forward pass.
+
+    Page: chapters/02_data_parallel.ipynb#the-hook
     """
     raise NotImplementedError
 
@@ -194,6 +210,8 @@ def accumulate(comm, gradients, counts, size):
 
     Every sample counts once. Communicate once: one call of Allreduce, and nothing else. It sends as much as for a
     single micro-batch, and not more than two numbers for each rank beside that.
+
+    Page: chapters/02_data_parallel_batch_size.ipynb#accumulation
     """
     raise NotImplementedError
 
@@ -213,6 +231,8 @@ def batch_statistics(comm, x):
 
     Features may be large numbers with a small spread, such as 1e6 plus or minus 1, and on each rank other numbers. The
     mean of the squares minus the square of the mean then has few right digits, or none.
+
+    Page: chapters/02_data_parallel_numerics.ipynb#batch-normalisation-across-ranks
     """
     raise NotImplementedError
 
@@ -238,6 +258,8 @@ def replicas_that_agree(comm, weights, centre, batches, rate, limit):
     The loss falls on every rank, and nobody hangs; yet the replicas drift apart. Remove the first line, and find out
     why: it is more than one mistake. Send no samples, and once the training has begun, no weights: what a step must
     share are two sums of d numbers, and no more is to be sent.
+
+    Page: chapters/02_data_parallel.ipynb#the-same-model-on-every-rank
     """
     raise NotImplementedError
     comm.Bcast(weights, root=0)
@@ -267,6 +289,8 @@ def same_order(comm, gradients, sizes):
     This version hangs on some models; on others it does not and, worse, gives wrong sums. Remove the first line and
     repair it, by collective calls with capital letters. They send what an Allreduce of every tensor sends, and no more:
     who has what is not for the others to know.
+
+    Page: chapters/02_data_parallel.ipynb#the-hook
     """
     raise NotImplementedError
     total = {}
@@ -292,6 +316,8 @@ def bucket_limit(nbytes, seconds, P, alpha, beta):
     may call your functions from above. Small limits pay many latencies; large ones begin late, and leave much to do
     when the backward pass is over. Any number is right with which the step is as quick as with the best limit there is.
     There are up to 40 tensors.
+
+    Page: chapters/02_data_parallel.ipynb#predict-the-step
     """
     raise NotImplementedError
 
@@ -307,5 +333,7 @@ def shares(speeds, batch):
     samples.
 
     Example: shares([3.0, 1.0], 8) is [6, 2]. With equal shares the batch would take 4 s in place of 2.
+
+    Page: chapters/02_data_parallel_scale.ipynb#stragglers
     """
     raise NotImplementedError

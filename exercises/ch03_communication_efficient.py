@@ -44,6 +44,8 @@ def compression_speedup(P, n, wire, bandwidth, compress, decompress):
     Below 1 it is slower. Try it: 25 GB, of which Top-1 % leaves 0.5 GB, links of 200 GB/s, 50 ms to compress and 4 ms
     to decompress one; with 2, 8, 16, 64 and 256 ranks. The page has it for 50 ms that are paid once, however many come.
     One textbook says 1.22 for that, whatever the number of ranks.
+
+    Page: chapters/03_communication_efficient.ipynb#predict-is-it-worth-it
     """
     raise NotImplementedError
 
@@ -59,6 +61,8 @@ def top_k_bytes(d, k):
     the other without gaps, and the last byte is filled up. The receiver knows d and k.
 
     Try it: the largest 1 % of a million numbers are 65,000 bytes, of 4,000,000. "Compressed to 1 %" one reads.
+
+    Page: chapters/03_communication_efficient.ipynb#send-the-largest
     """
     raise NotImplementedError
 
@@ -87,6 +91,8 @@ def who_is_unbiased():
     J   Each number is rounded to the nearest multiple of max / 127.
     K   Each number becomes one of the two multiples of max / 127 next to it, the lower or the upper one, at random,
         with the probabilities for which the mean is the number. A number that is such a multiple stays as it is.
+
+    Page: chapters/03_communication_efficient.ipynb#a-quantiser
     """
     raise NotImplementedError
 
@@ -105,6 +111,8 @@ def how_late(seconds, updates):
     A gradient is late by the number of updates that the weights have had between the moment at which its worker read
     them and the moment at which it arrives; its own update does not count. Example: how_late([1, 3], 6) is
     [0, 0, 0, 3, 1, 0].
+
+    Page: chapters/03_communication_efficient_local.ipynb#what-a-delay-does
     """
     raise NotImplementedError
 
@@ -122,6 +130,8 @@ def stochastic_round(x, u):
 
     Example: 2.25 becomes 3.0 with probability 0.25, where u is below 0.25; -2.25 becomes -2.0 where u is below 0.75.
     Remove the first line below and fill in the two blanks `___`.
+
+    Page: chapters/03_communication_efficient.ipynb#a-quantiser
     """
     raise NotImplementedError
     low = ___
@@ -140,6 +150,8 @@ def error_feedback(gradients, k):
     they are. So nothing is lost; it is late: all that was sent, plus e, is the sum of the gradients.
 
     Remove the first line below and fill in the three blanks `___`.
+
+    Page: chapters/03_communication_efficient.ipynb#error-feedback
     """
     raise NotImplementedError
     sent, e = [], np.zeros_like(gradients[0])
@@ -173,6 +185,8 @@ def top_k_sum(comm, g, e, k):
 
     Example on 2 ranks, with k = 1 and e = 0: g is [3, 1] on rank 0 and [2, -1] on rank 1. The total is [5, 0]; the
     errors are [0, 1] and [0, -1].
+
+    Page: chapters/03_communication_efficient.ipynb#hear-all-ranks
     """
     raise NotImplementedError
 
@@ -190,6 +204,8 @@ def one_bit_sum(comm, g, u):
 
     On the wire: s in 4 bytes, and the bits in d / 8 bytes, rounded up (np.packbits and np.unpackbits). So every rank
     sends 4 + ceil(d / 8) bytes to all the others, by comm.Allgather, which is called once or twice.
+
+    Page: chapters/03_communication_efficient.ipynb#a-quantiser
     """
     raise NotImplementedError
 
@@ -207,6 +223,8 @@ def local_sgd(comm, w, gradient, steps, period, rate):
     In each step every rank updates its own weights by rate times its own gradient, downhill. After every `period`
     steps, and after the last step, all replace their weights by the mean over the ranks. Nothing else is communicated:
     that is ceil(steps / period) calls of comm.Allreduce, of d float64 numbers each, and no other calls.
+
+    Page: chapters/03_communication_efficient_local.ipynb#local-sgd
     """
     raise NotImplementedError
 
@@ -221,6 +239,8 @@ def gossip_step(comm, x, partner):
     Both partners do the same, so that the mean over all ranks stays what it was. One message each way, which is x. It
     must not hang, however long x is, and pairs must not wait for other pairs. No collective calls: most ranks are busy
     with others.
+
+    Page: chapters/03_communication_efficient_local.ipynb#gossip
     """
     raise NotImplementedError
 
@@ -247,6 +267,8 @@ def bounded_staleness(comm, w, gradient, steps, bound, rate):
     comm.Recv(g, mpi.ANY_SOURCE, status=status) receives from whoever comes first; `status = mpi.Status()` is made
     before, and status.source tells who it was. Messages of d numbers, nothing but weights and gradients, each sent
     once; in the end one collective call is allowed, or a message to each worker.
+
+    Page: chapters/03_communication_efficient_local.ipynb#a-parameter-server
     """
     raise NotImplementedError
 
@@ -271,6 +293,8 @@ def slow_momentum(comm, w, gradient, phases, period, rate, alpha, beta):
 
     The version below is what one reads in a textbook; it diverges, even on x^2 / 2. Remove the first line and repair
     it: there are three mistakes. One Allreduce of d float64 numbers a phase, as here.
+
+    Page: chapters/03_communication_efficient_local.ipynb#what-to-do-with-the-average
     """
     raise NotImplementedError
     for phase in range(phases):
@@ -300,6 +324,8 @@ def delay_compensated(w, gradient, reads, rate, strength):
 
     Somebody has written the version below and called it delay compensation. It only trusts a late gradient less. Remove
     the first line and repair it.
+
+    Page: chapters/03_communication_efficient_asynchronous.ipynb#damping-and-compensation
     """
     raise NotImplementedError
     history = [w]  # the weights after 0, 1, ... updates
@@ -328,5 +354,7 @@ def how_many_to_send(d, P, alpha, beta, codec, window):
     top_k_bytes(d, k). If not even k = 1 is, return 1 if that is quicker than the whole gradient, and 0 if it is not.
 
     You may call your functions from above. There is no time to try every k.
+
+    Page: chapters/03_communication_efficient.ipynb#predicted-simulated-measured
     """
     raise NotImplementedError

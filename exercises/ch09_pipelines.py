@@ -43,6 +43,8 @@ def bubble_share(schedule, p, m, v):
     Counted is from the first pass to the last one, over all ranks; messages take no time.
 
     Try it: 48 layers on 8 ranks with 32 micro-batches are idle for 17.9 % of the time with GPipe. And with 1F1B?
+
+    Page: chapters/09_pipelines.ipynb#predict
     """
     raise NotImplementedError
 
@@ -54,6 +56,8 @@ def least_micro_batches(p, percent):
     percent  whole number from 1 to 99, of all ranks' time from the first pass of a step to the last
 
     "Take at least 4 p micro-batches, and it is less than 20 %" one reads. That is true. Is it the least?
+
+    Page: chapters/09_pipelines.ipynb#predict
     """
     raise NotImplementedError
 
@@ -72,6 +76,8 @@ def activations_kept(schedule, p, m, batch):
 
     Try it: 64 GB on 4 ranks in 8 micro-batches are 16 GB a rank with GPipe. How many are they in 16 micro-batches, and
     how many with 1F1B?
+
+    Page: chapters/09_pipelines.ipynb#predict
     """
     raise NotImplementedError
 
@@ -105,6 +111,8 @@ def which_schedule():
     I   It needs at least as many ranks as the model has layers.
     J   It needs more links than those between rank r and rank r + 1.
     K   It balances stages of which one has twice as much to do as the others.
+
+    Page: chapters/09_pipelines.ipynb#which-schedule-when
     """
     raise NotImplementedError
 
@@ -130,6 +138,8 @@ def tp_or_pp(P, layers, batch, s, h, m, seconds, bandwidth):
 
     Try it: 80 layers on 8 ranks, 64 sequences of 4096 tokens, h = 8192, 32 micro-batches, 250 seconds. TP sends 280
     times as many bytes. Which is quicker over links of 450 GB/s inside a machine, and over 25 GB/s between machines?
+
+    Page: chapters/09_pipelines_large.ipynb#what-it-sends-tensor-or-pipeline-parallelism
     """
     raise NotImplementedError
 
@@ -155,6 +165,8 @@ def stage_order(p, m, stage, fits):
     Example: stage 1 of 3 with 4 micro-batches does F0 F1 B0 F2 B1 F3 B2 B3 if two of them fit, or more. Draw stages 0
     and 2; and all three, if two fit.
     Remove the first line below and fill in the three blanks `___`.
+
+    Page: chapters/09_pipelines.ipynb#micro-batches
     """
     raise NotImplementedError
     warmup = ___
@@ -178,6 +190,8 @@ def when_it_ends(orders, seconds, send):
 
     Example: [["F0", "B0"], ["F0", "B0"]] with a send of 0.5 gives [[(0, 1), (5, 7)], [(1.5, 2.5), (2.5, 4.5)]].
     Remove the first line below and fill in the three blanks `___`.
+
+    Page: chapters/09_pipelines_practice.ipynb#run-simulated-and-measured
     """
     raise NotImplementedError
     end = {}  # (rank, action): when it ended
@@ -209,6 +223,8 @@ def messages_of(orders, rank):
     This is how a pipeline knows its messages without a line of communication in any schedule. Example: stages 0 and 2
     are on rank 0 and stage 1 on rank 1. Before "1F0" rank 1 receives ("0F0", 0), and after it it sends ("1F0", 0).
     Remove the first line below and fill in the four blanks `___`.
+
+    Page: chapters/09_pipelines.ipynb#one-interpreter-for-every-schedule
     """
     raise NotImplementedError
     home = {int(re.match(r"\d+", action)[0]): r for r, order in enumerate(orders) for action in order}
@@ -240,6 +256,8 @@ def gpipe_order(m, fits):
     Example: 5 micro-batches of which 3 fit: F0 F1 F2 B2 B1 B0 F3 F4 B4 B3.
     Try it: on 4 stages, with a forward pass of 1 s and a backward pass of 2 s, 8 micro-batches take 33 s if all fit.
     How long do they take if 4 fit, and if only one does? (1F1B needs no room for more than 4, and takes 33 s.)
+
+    Page: chapters/09_pipelines.ipynb#micro-batches
     """
     raise NotImplementedError
 
@@ -262,6 +280,8 @@ def interleaved_order(p, m, v, rank):
     message has time to travel. There are never more than there are forward passes.
 
     Example: rank 1 of 2 with 2 micro-batches and v = 2 does 1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1. What does rank 0 do?
+
+    Page: chapters/09_pipelines.ipynb#interleaving-smaller-stages
     """
     raise NotImplementedError
 
@@ -282,6 +302,8 @@ def first_wrong_action(rows):
 
     Try it with what is drawn in many a lecture, where each rank goes backward as soon as it has been forward. On three
     ranks: [["F0", "F1", "B0", "B1", "", ""], ["", "F0", "F1", "B0", "B1", ""], ["", "", "F0", "F1", "B0", "B1"]].
+
+    Page: chapters/09_pipelines_practice.ipynb#which-sends-end
     """
     raise NotImplementedError
 
@@ -297,6 +319,8 @@ def partition(seconds, p):
     work at once, so the slowest one sets the pace: its sum of seconds must be the least there is.
 
     Example: [6, 2, 2, 2, 2, 2] in two stages is [2, 4], with sums 8 and 8. There is no time to try all the ways to cut.
+
+    Page: chapters/09_pipelines.ipynb#where-to-cut
     """
     raise NotImplementedError
 
@@ -321,6 +345,8 @@ def split_backward(comm, weights, xs, dy, multiply):
     weights, which can wait. First do all products of the first kind, and send; then all of the others. With P ranks of
     L layers the whole takes the time of (P + 1) L products in place of 2 P L. Each is done once; rank 0 may leave out
     the one for its xs[0], for which nobody waits. No collective calls.
+
+    Page: chapters/09_pipelines.ipynb#zero-bubble-the-backward-pass-in-two-parts
     """
     raise NotImplementedError
 
@@ -343,6 +369,8 @@ def weight_stash(w, order, forward, backward, rate):
     any more is dropped before the update makes a new one.
 
     Try it with stages 0, 1 and 2 of stage_order(3, 8, stage, 8): how many versions has each?
+
+    Page: chapters/09_pipelines_memory.ipynb#without-a-flush-pipedream
     """
     raise NotImplementedError
 
@@ -366,6 +394,8 @@ def blocking_both_ways(comm, x, forward, backward, m):
     in a buffer of its own.) Remove the first line and repair it. The order stays 1F1B, which keeps no more than p - r
     micro-batches on rank r, and the ranks still work at the same time: no later than with sends that nobody waits for.
     Each message is sent once. No collective calls.
+
+    Page: chapters/09_pipelines.ipynb#why-sends-must-not-block
     """
     raise NotImplementedError
     p, r = comm.size, comm.rank
@@ -403,6 +433,8 @@ def mean_over_micro_batches(gradient, X, y, m):
 
     With any m the result must be the same as with one: the mean over all targets that count. Frameworks average over
     what they are given, so this is easily lost. Remove the first line and repair it.
+
+    Page: chapters/09_pipelines.ipynb#one-interpreter-for-every-schedule
     """
     raise NotImplementedError
     total = 0.0
@@ -433,6 +465,8 @@ def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, mem
 
     Two rules that one reads: the largest m for which m activations of a micro-batch fit into memory; and no more than
     the bytes that the link can carry during a step over the bytes of an activation. What does halving b do to each?
+
+    Page: chapters/09_pipelines.ipynb#how-many-micro-batches
     """
     raise NotImplementedError
 
@@ -452,5 +486,7 @@ def fill_the_bubble(p, m):
 
     Start from 1F1B, where W directly follows I and the whole takes 3 (m + p - 1) seconds: F0 I0 W0 F1 I1 W1 ... on the
     last rank. When does a rank wait there, which W could it do then, and how long can a rank put its W off?
+
+    Page: chapters/09_pipelines_schedules.ipynb#zero-bubble-in-a-row-of-steps
     """
     raise NotImplementedError

@@ -8,6 +8,7 @@ control that needs it.
 
 from __future__ import annotations
 
+import ast
 import shutil
 import zipfile
 from pathlib import Path
@@ -17,7 +18,7 @@ from sphinx.util import logging
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# No solutions: what grades an answer is enough
+# No solutions: what grades an answer is enough, and of a solution its docstrings, why it works
 SOURCES = ("reference/**/*.py", "exercises/__init__.py", "exercises/grading/*.py", "exercises/graders/**/*.py")
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,15 @@ def pack(archive: Path) -> None:
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         for source in sorted(source for pattern in SOURCES for source in ROOT.glob(pattern)):
             packed.write(source, source.relative_to(ROOT).as_posix())
+        for solutions in sorted(ROOT.glob("exercises/solutions/ch[0-9]*.py")):
+            if not solutions.stem.endswith("_again"):
+                packed.writestr(solutions.relative_to(ROOT).as_posix(), docstrings(solutions.read_text()))
+
+
+def docstrings(text: str) -> str:
+    """The functions of a module, with nothing but their docstrings."""
+    functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    return "".join(f"def {node.name}():\n    {ast.get_docstring(node)!r}\n" for node in functions)
 
 
 def setup(app) -> dict:

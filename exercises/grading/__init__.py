@@ -22,6 +22,7 @@ inputs to try, and a list of checks. The rest is here, a module a job:
     endings.py      explains crashes, hangs, deadlocks and exceptions, in the student's own lines
     raised.py       hints for exceptions
     report.py       what the student sees
+    sections.py     the section of the book that explains an exercise
     in_page.py      grades an exercise of level 1 in a page of the book, in the reader's browser
     page.py         what such a page shows: the text of the exercises, fields, inputs
     __main__.py     grades the files of a whole class: python -m exercises.grading --help

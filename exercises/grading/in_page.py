@@ -17,12 +17,15 @@ import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from numbers import Rational, Real
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from . import student
 from .exercise import Answer, Case, Exercise, Finding
 from .raised import RAISED, RAISED_OTHERWISE
 
+FOLDER = Path(__file__).parents[1]
 MOST_STEPS = 4_000_000  # bytecodes of an answer that are run for one input: some seconds in a browser
 FILE = "<your answer>"
 ENDLESS = Finding("it went on computing without end.", "An endless loop? Which condition ends it?")
@@ -56,6 +59,17 @@ def graded(
         if finding is not None:
             return _told(finding, label, passed)
     return {"solved": True}
+
+
+def hint(chapter: str, name: str, step: int) -> dict[str, Any]:
+    """Step 1, 2, ... of an exercise's ladder of hints, as a "text", and how many there are ("of")."""
+    hints = getattr(import_module(f"exercises.graders.{chapter}.predict"), name).hints
+    return {"text": hints[step - 1], "of": len(hints)}
+
+
+def why(chapter: str, name: str) -> str:
+    """Why the solution of an exercise works, for those who have solved it: paragraphs."""
+    return student.read(FOLDER / "solutions" / f"{chapter}.py").docstring(name)
 
 
 def _told(finding: Finding, label: str = "", passed: int = 0) -> dict[str, Any]:

@@ -18,7 +18,10 @@ LEVELS = ("predict", "fill in", "write", "repair", "speed up")
 FOLDER = Path(__file__).parents[1]
 STUB = '''
 def {name}({arguments}):
-    """TODO: what is returned, with shape and unit; what each argument is; an example that can be checked by hand."""
+    """TODO: what is returned, with shape and unit; what each argument is; an example that can be checked by hand.
+
+    Page: chapters/{page}.ipynb#TODO-the-section-that-explains-it
+    """
     raise NotImplementedError
 '''
 SOLUTION = '''

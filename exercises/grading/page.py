@@ -13,14 +13,14 @@ from pathlib import Path
 
 from reference.pages.quiz import Question, Quiz
 
-from . import student
+from . import sections, student
 from .choices import Situations, Statements
 from .exercise import Exercise
 from .grade import draw
 
 FOLDER = Path(__file__).parents[1]
 SEED = 0  # of the inputs: `pytest exercises/ --seed 0` tries the same
-GRADED = "exercises.grading.in_page.graded"
+GRADED, HINT, WHY = (f"exercises.grading.in_page.{name}" for name in ("graded", "hint", "why"))
 
 
 def quiz(chapter: str) -> Quiz:
@@ -28,7 +28,7 @@ def quiz(chapter: str) -> Quiz:
     names = predicted(chapter)
     number, _, topic = chapter.removeprefix("ch").partition("_")
     label = f"exercises of chapter {int(number)}, {topic.replace('_', ' ')}"
-    return Quiz(GRADED, [question(chapter, name) for name in names], label)
+    return Quiz(GRADED, [question(chapter, name) for name in names], label, hint=HINT, why=WHY)
 
 
 def predicted(chapter: str) -> dict[str, Exercise]:
@@ -46,9 +46,17 @@ def question(chapter: str, name: str) -> Question:
     return Question(
         name=name,
         title=f"{name}({parameters})",
-        text=source.docstring(name),
+        text=sections.without(source.docstring(name)),
+        section=_section(source.docstring(name)),
         instead=f"With pytest: write your answer into `exercises/{chapter}.py`, and run `pytest exercises/ -k {name}`.",
+        about={"chapter": chapter, "name": name},
         given={"chapter": chapter, "name": name, "parameters": parameters, "cases": cases},
         letters=list(check.among if isinstance(check, Statements) else getattr(check, "right", "")),
         names=list(check.names) if isinstance(check, Situations) else [],
     )
+
+
+def _section(docstring: str) -> tuple[str, str] | None:
+    """The title and the address of the section that explains an exercise."""
+    section = sections.of(docstring)
+    return (section.title(FOLDER.parent), section.link()) if section else None

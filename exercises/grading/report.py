@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from . import student
+from . import sections, student
 from .grade import SOLVED, TO_DO, UNGRADED, WRONG, Verdict
 
 WIDTH = 100
@@ -142,6 +142,9 @@ class Report:
             self._ladder(verdict, hints)
         elif at_fault:
             self.terminal.write_line(f"More hints:       {command} --hints")
+        if at_fault and (section := sections.of(verdict.source.docstring(verdict.name))):
+            page, title = self._here(self.folder.parent / section.page), section.title(self.folder.parent)
+            self.terminal.write_line(f"Read again:       {page}" + f', section "{title}"' * bool(title))
         if verdict.case:
             self.terminal.write_line(f"The same inputs:  {command} --seed {seed}")
         self.terminal.write_line("")

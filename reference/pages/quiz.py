@@ -3,16 +3,19 @@
     Quiz("exercises.grading.in_page.graded", [Question(...), ...], "exercises of chapter 1")
 
 Idea      A question's text stands in the page. Where the page has a Python (live.py), it gets fields, and a button that
-          asks the function: {"solved": True}, or "solved" with "case", "seen" and "hint" to be shown. Without one
-          (a file, a notebook, no JavaScript), the text says what to do instead.
+          asks the function: {"solved": True}, or "solved" with "case", "seen" and "hint" to be shown. Two more
+          functions give hints, one more with every click, and say why it works, once it is solved. Without a Python
+          (a file, a notebook, no JavaScript), the text says what to do instead. An answer that computes without end
+          inside one call of C is stopped with the worker that runs it, and another worker is started.
 Left out  Remembering answers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .widget import escaped, widget
@@ -25,8 +28,10 @@ class Question(NamedTuple):
 
     name, title   by what it is known, and how it is headed
     text          paragraphs, with lists of terms as docstrings have them: `term   what it is`
+    section       title and address of the section that explains it, if there is one
     instead       what a reader does who has no Python in the page
     given         what the function gets by name, beside the answer
+    about         what the functions for hints and for the why get by name
     letters       if the answer is a choice: of the items of the text that are to be judged; else it is code
     names         one of these for each letter; without any, each letter is chosen or not
     """
@@ -38,19 +43,30 @@ class Question(NamedTuple):
     given: dict[str, Any]
     letters: Sequence[str] = ()
     names: Sequence[str] = ()
+    about: Mapping[str, Any] = MappingProxyType({})
+    section: tuple[str, str] | None = None
 
 
 class Quiz:
-    """Questions that a function grades: it gets those of `given`, and `chosen` or `code`, what a reader answers."""
+    """Questions that a function grades: it gets those of `given`, and `chosen` or `code`, what a reader answers.
 
-    def __init__(self, call: str, questions: Iterable[Question], label: str):
-        self.call, self.questions, self.label = call, list(questions), label
+    hint   name of a function that gets those of `about` and the `step`, from 1: {"text": ..., "of": how many steps}
+    why    name of one that gets those of `about` and returns why a right answer is right
+    """
+
+    def __init__(self, call: str, questions: Iterable[Question], label: str, hint: str = "", why: str = ""):
+        self.calls, self.questions, self.label = {"grade": call, "hint": hint, "why": why}, list(questions), label
 
     def _repr_html_(self) -> str:
         data = {
-            "call": self.call,
+            "calls": self.calls,
             "questions": {
-                each.name: {"given": each.given, "letters": each.letters, "names": each.names}
+                each.name: {
+                    "given": each.given,
+                    "about": dict(each.about),
+                    "letters": each.letters,
+                    "names": each.names,
+                }
                 for each in self.questions
             },
         }
@@ -67,8 +83,16 @@ def _html(question: Question) -> str:
     text = "\n".join(_block(block, question.letters) for block in question.text.strip().split("\n\n"))
     return (
         f'<div class="question" data-name="{question.name}" role="group" aria-label="{question.name}">\n'
-        f'{title}\n{text}\n<p class="instead">{_code(question.instead)}</p>\n</div>'
+        f'{title}\n{text}\n<p class="instead">{_code(question.instead)}</p>\n{_section(question.section)}</div>'
     )
+
+
+def _section(section: tuple[str, str] | None) -> str:
+    """The line that leads to the section that explains a question."""
+    if section is None:
+        return ""
+    title, address = section
+    return f'<p class="section">Explained in <a href="{address}">{escaped(title)}</a>.</p>\n'
 
 
 def _block(block: str, letters: Sequence[str]) -> str:

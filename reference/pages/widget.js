@@ -51,7 +51,8 @@ function shade(hex, strength, paper) {
 // ---------------------------------------------------------------------------------------------- Python in the page
 
 // `ask(name, given)` promises what that function of the package returns for these arguments (pages/live.py): { value }, or
-// { refused } with words for the reader. Null where the page has no Python: a notebook, a file, a book built offline.
+// { refused } with words for the reader. With `seconds` it is stopped when it takes longer, and so is all else that waits:
+// a call of C cannot be interrupted, so its worker ends and another one starts. Null where the page has no Python: a notebook, a file, a book built offline.
 const python = (() => {
   const worker = document.querySelector('meta[name="erc-python"]')?.content;
   if (!worker || !location.protocol.startsWith("http")) return null;
@@ -80,10 +81,26 @@ function started(address) { // one for all widgets of a page; it starts at the f
     });
   }
 
-  return {
-    start: () => post(undefined),
-    ask: async (call, given) => JSON.parse(await post(JSON.stringify({ call, given }))),
-  };
+  function stop(why) {
+    works.terminate();
+    works = null;
+    const stopped = [...waiting.values()];
+    waiting.clear();
+    stopped.forEach(({ reject }) => reject(new Error(why)));
+    post(undefined).catch(() => {}); // the next one is ready sooner
+  }
+
+  async function ask(call, given, seconds = 0) {
+    await post(undefined); // to start it is not part of the time
+    const limit = seconds && setTimeout(stop, 1000 * seconds, `it was still computing after ${seconds} seconds, and was stopped`);
+    try {
+      return JSON.parse(await post(JSON.stringify({ call, given })));
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+
+  return { start: () => post(undefined), ask };
 }
 
 // ---------------------------------------------------------------------------------------------- step by step

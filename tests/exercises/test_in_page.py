@@ -1,17 +1,20 @@
 """What a page says of an answer is what pytest says: the same verdict and hint, on the same inputs, without NumPy."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
+import zipfile
 
 import pytest
 from hypothesis import given
 from hypothesis.strategies import floats, just, one_of, sampled_from
 
-from exercises.grading import numbers, wrong
+from exercises.grading import numbers, student, wrong
 from exercises.grading.grade import tried
-from exercises.grading.in_page import MOST_STEPS, graded
-from exercises.grading.page import GRADED, SEED, predicted, question, quiz
+from exercises.grading.in_page import MOST_STEPS, graded, hint, why
+from exercises.grading.page import GRADED, HINT, SEED, WHY, predicted, question, quiz
 from reference.verify import compare
 
 from .test_graders import ALL, EXERCISES, FOLDER, PATIENT, solutions
@@ -97,6 +100,15 @@ def test_choices_are_graded():
     assert "no name for A" in asked("which_rate", chosen={})["seen"]
 
 
+@pytest.mark.parametrize("name", CHAPTER)
+def test_hints_and_the_why_are_those_of_pytest(name):
+    hints = EXERCISES[name].hints
+    assert [hint(CHAPTER[name], name, step + 1) for step in range(len(hints))] == [
+        {"text": text, "of": len(hints)} for text in hints
+    ]
+    assert why(CHAPTER[name], name) == student.read(FOLDER / f"solutions/{CHAPTER[name]}.py").docstring(name) != ""
+
+
 def test_every_exercise_of_level_1_is_on_the_page():
     page = json.loads((ROOT / "chapters/predict.ipynb").read_text(encoding="utf-8"))
     shown = "".join("".join(cell["source"]) for cell in page["cells"] if cell["cell_type"] == "code")
@@ -112,7 +124,7 @@ def test_no_answer_is_in_the_page():
         for name in predicted(chapter):
             check = EXERCISES[name].checks[0]
             hints = [*EXERCISES[name].hints, *(hint for _, hint in getattr(check, "known", ()))]
-            assert not [hint for hint in hints if hint in html]
+            assert not [hint for hint in [*hints, why(chapter, name)] if hint in html]
             assert json.dumps(getattr(check, "right", "no choice"), separators=(",", ":")) not in html
 
 
@@ -141,15 +153,32 @@ def test_what_a_page_gets_grades_without_numpy(tmp_path):
     from live import pack
 
     pack(tmp_path / "packages.zip")
+    shutil.unpack_archive(tmp_path / "packages.zip", tmp_path / "packages")  # as the page does
     questions = [
         {"call": GRADED, "given": question(chapter, name).given | {"code": "None"}} for name, chapter in CHAPTER.items()
     ]
+    about = [question(chapter, name).about for name, chapter in CHAPTER.items()]
+    questions += [{"call": HINT, "given": {**each, "step": 1}} for each in about]
+    questions += [{"call": WHY, "given": each} for each in about]
     run = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", WITHOUT_NUMPY, str(tmp_path / "packages.zip")],
+        [sys.executable, "-I", "-S", "-c", WITHOUT_NUMPY, str(tmp_path / "packages")],
         input=json.dumps(questions),
         capture_output=True,
         text=True,
     )
     assert run.returncode == 0, run.stderr
     told = [json.loads(line)["value"] for line in run.stdout.splitlines()]
+    told, hints, whys = told[: len(about)], told[len(about) : -len(about)], told[-len(about) :]
     assert len(told) == len(CHAPTER) and all("None" in each["seen"] or "none" in each["seen"] for each in told)
+    assert hints == [hint(**each, step=1) for each in about] and whys == [why(**each) for each in about]
+
+
+def test_no_solution_is_in_what_a_page_gets(tmp_path):
+    from live import docstrings, pack
+
+    pack(tmp_path / "packages.zip")
+    with zipfile.ZipFile(tmp_path / "packages.zip") as packed:
+        inside = {name: packed.read(name).decode() for name in packed.namelist() if "/solutions/" in name}
+    assert set(inside) == {f"exercises/solutions/{chapter}.py" for chapter, _, _ in ALL}
+    assert not [name for name, text in inside.items() if "return" in re.sub(r"'.*'|\".*\"", "", text)]
+    assert docstrings('def f(x):\n    """Why."""\n    return x\n') == "def f():\n    'Why.'\n"

@@ -46,12 +46,19 @@ def test_names_of_a_docstring_are_a_list():
 
 
 def test_the_script_gets_what_it_asks_with():
-    html = Quiz("a.function", [CODE._replace(letters=["A"], names=["x"])], "a quiz")._repr_html_()
+    question = CODE._replace(letters=["A"], names=["x"], about={"name": "share"})
+    html = Quiz("a.function", [question], "a quiz", hint="a.hint")._repr_html_()
     told = json.loads(re.search(r'<script type="application/json">(.*?)</script>', html)[1])
     assert told == {
-        "call": "a.function",
-        "questions": {"share": {"given": CODE.given, "letters": ["A"], "names": ["x"]}},
+        "calls": {"grade": "a.function", "hint": "a.hint", "why": ""},
+        "questions": {"share": {"given": CODE.given, "about": {"name": "share"}, "letters": ["A"], "names": ["x"]}},
     }
+
+
+def test_the_section_that_explains_it_is_a_link():
+    html = shown(CODE._replace(section=("P & Q", "09_pipelines.html#p--q")))
+    assert 'Explained in <a href="09_pipelines.html#p--q">P &amp; Q</a>.' in html
+    assert "Explained in" not in shown(CODE)
 
 
 def test_another_text_is_another_page():
