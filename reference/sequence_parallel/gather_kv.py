@@ -4,7 +4,7 @@ Idea      The simplest form of context parallelism, and that of Llama 3: with gr
           than q, and to collect them takes time that grows with s, where attention takes time that grows with s^2.
           Any mask is easy, for all keys are there at once. Backward, k and v are collected again, and a
           reduce-scatter takes the sums of dk and dv to the ranks that hold those tokens.
-          It differs from ring attention in two lines: where the blocks come from, and where their gradients go.
+          It differs from ring attention only in where the blocks come from, and where their gradients go.
 Before    softmax(q k^T) v over s tokens on one rank
 After     on each rank s / P queries, and for the time of a pass the k and v of all s tokens
 Sends     What a ring sends: forward an all-gather of 2 n bytes a rank, (P - 1) 2 n; backward that and a reduce-scatter

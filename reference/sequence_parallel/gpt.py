@@ -14,8 +14,8 @@ After     of b s / P on each
 Sends     What the method sends in each layer, and one all-reduce of the gradients a step.
 Exact     Equal to the serial GPT up to rounding, losses and gradients.
 Left out  Dropout: a mask that is the same for any number of ranks would have to be drawn by token.
-Source    Li, Xue, Li & You, "Sequence Parallelism: Long Sequence Training from System Perspective" (2021), the first
-          ring of this kind; Korthikanti et al. (2022) call by the same name what tensor parallelism does to its norms.
+Source    Li, Xue, Baranwal, Li & You, "Sequence Parallelism: Long Sequence Training from System Perspective" (2021).
+          Korthikanti et al. (2022) call by the same name what tensor parallelism does to its norms.
 """
 
 from __future__ import annotations

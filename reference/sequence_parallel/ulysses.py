@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from ..collectives import alltoall
-from .arguments import check
+from .arguments import check, misplaced
 from .blockwise import BLOCK, attention
 from .layouts import Layout
 
@@ -98,7 +98,7 @@ def ulysses_attention(
     Raises ValueError on every rank also if P does not divide the heads, or neither of P and g the other.
     """
     if checked:
-        error = heads_trouble(comm.size, q.shape[1], k.shape[1])
+        error = misplaced(comm, q, k, v, layout) or heads_trouble(comm.size, q.shape[1], k.shape[1])
         check(comm, q, k, v, layout, causal, block, error=error)
     tokens = layout.merged()
     return across_heads(comm, q, k, v, lambda q, k, v: attention(q, k, v, tokens, causal=causal, block=block))

@@ -10,6 +10,7 @@ Idea      Ulysses is limited by the number of heads, and a ring's messages by th
           U = P is Ulysses alone and U = 1 the ring alone.
 Sends     The bytes of Ulysses over U ranks; on the ring R - 1 blocks of the whole group's k and v for its share of the
           heads, which are as many bytes as one rank's own: forward 2 (R - 1) n where the ring alone sends 2 (P - 1) n.
+          With g < U heads of keys n counts U of them, as in Ulysses.
 Source    Fang & Zhao, "USP: A Unified Sequence Parallelism Approach for Long Context Generative AI" (2024).
 """
 
@@ -63,7 +64,7 @@ def usp_attention(
 
 def check_grid(ulysses, ring, q: Tensor, k: Tensor, v: Tensor, layout: Layout, *settings: object) -> None:
     """Raise the same ValueError on every rank of the grid unless all of it fits and is alike. Collective."""
-    error = heads_trouble(ulysses.size, q.shape[1], k.shape[1]) or _misplaced(ulysses, ring, q, k, v, layout)
+    error = _misplaced(ulysses, ring, q, k, v, layout) or heads_trouble(ulysses.size, q.shape[1], k.shape[1])
     mine = lines(q, k, v, layout, *settings)
     try:
         agree(ring, "the arguments of an attention", mine, error)

@@ -54,6 +54,11 @@ class Layer(NamedTuple):
         return self.x / self.P / self.a * (self.g if heads is None else heads)
 
     @property
+    def held_keys(self) -> float:
+        """n': bytes of the keys of one rank's tokens, each head as often as Ulysses sends it to P ranks."""
+        return self.keys(max(self.g, self.P))
+
+    @property
     def sums(self) -> float:
         """How many times as long an element of dk and dv is on its way as one of k: float32 at least."""
         return max(self.itemsize, 4) / self.itemsize
@@ -102,8 +107,8 @@ def gather(layer: Layer) -> Traffic:
 
 def ulysses(layer: Layer) -> Traffic:
     """All-to-alls of q, k, v and o, and of their gradients."""
-    others, n = layer.P - 1, layer.keys(max(layer.g, layer.P))
-    nbytes = others / layer.P * 2 * (layer.x / layer.P + n)
+    others = layer.P - 1
+    nbytes = others / layer.P * 2 * (layer.x / layer.P + layer.held_keys)
     return Traffic(nbytes, nbytes, 4 * others, 4 * others)
 
 
@@ -154,6 +159,11 @@ def block_flops(layer: Layer) -> float:
     return 4 * layer.b * (layer.s / layer.P) ** 2 * layer.h
 
 
+def transfer(layer: Layer, link: Link) -> float:
+    """X: seconds of one hop of the keys and values of one rank."""
+    return link.alpha + 2 * layer.keys() * link.beta
+
+
 def overlapped(first: float, block: float, layer: Layer, link: Link) -> float:
     """Seconds of a forward pass of a ring: `first` to compute a rank's own block, `block` for each of the P - 1 others.
 
@@ -163,8 +173,19 @@ def overlapped(first: float, block: float, layer: Layer, link: Link) -> float:
     """
     if layer.P == 1:
         return first
-    X = link.alpha + 2 * layer.keys() * link.beta
+    X = transfer(layer, link)
     return max(first, X) + (layer.P - 2) * max(block, X) + block
+
+
+def exposed(layer: Layer, method: str, link: Link, flops: float) -> float:
+    """Seconds of a forward pass, nothing masked, for which a rank of so many FLOP/s waits for messages.
+
+    A ring hides what it can behind the computing of blocks; of the others nothing is hidden.
+    """
+    if method == "ring":
+        return (layer.P - 1) * max(0.0, transfer(layer, link) - block_flops(layer) / flops)
+    traffic = METHODS[method](layer)
+    return traffic.forward_messages * link.alpha + traffic.forward * link.beta
 
 
 def least_block(layer: Layer, flops: float, beta: float) -> float:
@@ -179,13 +200,23 @@ def least_block(layer: Layer, flops: float, beta: float) -> float:
 # Memory --------------------------------------------------------------------------------------------------------------
 
 
-def activation_bytes(layer: Layer, blockwise: bool = True) -> float:
-    """Bytes of activations of one layer that a rank keeps for the backward pass, with its sequence cut over P ranks.
+def activation_bytes(layer: Layer, method: str = "ring", blockwise: bool = True) -> float:
+    """Bytes of activations of one layer that a rank keeps for the backward pass; P = 1: without any of the methods.
 
-    Korthikanti et al., equation 1, in 16 bits, g = a, dropout included: b s h (34 + 5 a s / h) / P. Blockwise, without
-    the scores, 34 b s h / P, and L: 4 bytes for each head and token.
+    Korthikanti et al., section 4, in 16 bits, with dropout and g = a: b s h (34 + 5 a s / h) on one rank, the second
+    term for the scores. Tensor parallelism leaves 10 of the 34 on every rank, inputs of norms and dropout masks; all
+    others divide everything by P. Blockwise, L is in place of the scores: 4 bytes for each head and token.
     """
-    linear = 34 * layer.b * layer.s * layer.h / layer.P
-    if blockwise:
-        return linear + 4 * layer.b * layer.a * layer.s / layer.P
-    return linear + 5 * layer.b * layer.a * layer.s**2 / layer.P
+    token = layer.b * layer.s * layer.h
+    linear = token * (10 + 24 / layer.P) if method == "tensor parallelism" else token * 34 / layer.P
+    rows = layer.b * layer.a * layer.s / layer.P  # of a softmax
+    return linear + (4 * rows if blockwise else 5 * rows * layer.s)
+
+
+def passing_bytes(layer: Layer, method: str) -> float:
+    """Bytes that a rank holds of other ranks' tensors during a forward pass, and frees.
+
+    gather: the keys and values of the whole sequence. ring: two blocks of k and v. ulysses: q, k, v and o of its heads.
+    """
+    n = layer.keys()
+    return {"gather": 2 * layer.P * n, "ring": 4 * n, "ulysses": 2 * (layer.x / layer.P + layer.held_keys)}[method]

@@ -2,10 +2,22 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reference.models.seeds import generator
 from reference.sequence_parallel.layouts import striped, zigzag
-from reference.sequence_parallel.masks import Tile, Tokens, computed_pairs, packed, reach, sees, tiles, visible
+from reference.sequence_parallel.masks import (
+    Tile,
+    Tokens,
+    computed_pairs,
+    packed,
+    reach,
+    sees,
+    tiles,
+    visible,
+    visible_pairs,
+)
 
 from .serial import mask
 
@@ -38,6 +50,20 @@ def test_the_matrix_in_any_order(causal, block):
     for some in (tokens, shuffled, tokens.at(torch.arange(0, 18, 2))):
         cut = tiles(some, block)
         assert torch.equal(dense(cut, cut, causal), mask(some, causal))
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 5), st.booleans(), st.integers(0, 10**6))
+def test_any_part_of_any_documents_in_any_order(lengths, block, causal, seed):
+    numbers = generator(seed)
+    queries, keys = (
+        packed(lengths).at(torch.randperm(sum(lengths), generator=numbers)[: max(1, sum(lengths) // 2)]) for _ in "qk"
+    )
+    seen = queries.documents[:, None] == keys.documents
+    seen &= (queries.positions[:, None] >= keys.positions) | (not causal)
+    cut = tiles(queries, block), tiles(keys, block)
+    assert torch.equal(dense(*cut, causal), seen)
+    assert visible_pairs(*cut, causal) == seen.sum() <= computed_pairs(*cut, causal)
+    assert reach(*cut, causal) == bool(seen.any())
 
 
 def test_what_is_masked_entirely_is_told_without_a_matrix():

@@ -1,7 +1,10 @@
 """Online softmax: the softmax of whole rows is the specification, whatever the blocks, the order and the masks."""
 
-import pytest
+from itertools import pairwise
+
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reference.models.seeds import generator
 from reference.sequence_parallel.online_softmax import absorb, begin, finish, merge
@@ -20,8 +23,10 @@ def online(S, V, sizes):
     return finish(state)
 
 
-@pytest.mark.parametrize("sizes", [[12], [5, 7], [1] * 12, [3, 9]])
-def test_whole_rows_in_blocks(sizes):
+@given(st.sets(st.integers(1, 11)))
+def test_whole_rows_in_blocks(cuts):
+    bounds = [0, *sorted(cuts), 12]
+    sizes = [hi - lo for lo, hi in pairwise(bounds)]
     S, V = scores_and_values()
     o, L = online(S, V, sizes)
     torch.testing.assert_close(o, S.softmax(-1) @ V, rtol=1e-13, atol=1e-13)

@@ -12,7 +12,7 @@ from reference.sequence_parallel.layouts import contiguous, striped, zigzag, zig
 from reference.sequence_parallel.masks import packed
 from reference.sequence_parallel.online_softmax import merge
 from reference.sequence_parallel.ring_attention import circulate, ring_attention
-from reference.sequence_parallel.volume import Layer, block_flops, overlapped
+from reference.sequence_parallel.volume import Layer, block_flops, overlapped, transfer
 from reference.worlds import launch, networks
 
 from .serial import assert_close, assert_equal, inputs, parallel, part, serial
@@ -99,8 +99,7 @@ def test_the_next_block_comes_while_this_one_is_computed(flops):
     whole = block_flops(layer) / flops
     found = seconds(contiguous(64, ranks), False, flops, link)
     assert found == pytest.approx(overlapped(whole, whole, layer, link), rel=1e-9)
-    transfer = link.alpha + 2 * layer.keys() * link.beta
-    blocking = ranks * whole + (ranks - 1) * transfer
+    blocking = ranks * whole + (ranks - 1) * transfer(layer, link)
     assert found < blocking
     if flops == 1e8:
         assert found == pytest.approx(ranks * whole, rel=1e-9)  # nothing of the transfers is to be seen
@@ -130,7 +129,7 @@ def test_backward_hides_all_but_the_last_hop():
 
     forward = seconds(layout, False, inf, link)
     found = launch(program, ranks, network=networks.uniform(link.alpha, link.beta)).seconds - forward
-    home = link.alpha + 2 * layer.keys() * link.beta
+    home = transfer(layer, link)
     assert found == pytest.approx(ranks * 2.5 * block_flops(layer) / flops + home, rel=1e-9)
 
 

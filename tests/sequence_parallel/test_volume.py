@@ -16,10 +16,14 @@ from reference.sequence_parallel.volume import (
     METHODS,
     Layer,
     activation_bytes,
+    block_flops,
     cheapest,
+    exposed,
     gather,
     least_block,
+    megatron_sp,
     overlapped,
+    passing_bytes,
     ring,
     tensor_parallel,
     ulysses,
@@ -84,6 +88,8 @@ def test_what_is_often_claimed():
     assert gather(layer).forward / unit == ring(layer).forward / unit == 1.75
     assert ulysses(layer).forward / unit == 4 * (7 / 8) / 8 == 0.4375
     assert tensor_parallel(layer).forward / 2 / unit == 1.75  # one of its two all-reduces
+    assert megatron_sp(layer).forward == tensor_parallel(layer).forward == tensor_parallel(layer).backward
+    assert megatron_sp(layer).backward / unit == 6 * 7 / 8  # each half of two all-reduces, and both inputs again
     for method in (gather, ulysses):
         more = method(layer._replace(P=4)).forward / method(layer).forward
         assert more == pytest.approx(6 / 7 if method is gather else 2 * 6 / 7)
@@ -111,12 +117,32 @@ def test_the_least_block():
 
 
 def test_activations_of_a_128k_sequence():
-    """Llama 3 8B's width: 18.3 GB in one layer without the scores and 2.8 TB with them; a part of it with each rank."""
+    """A width of 4,096: 18.3 GB in one layer without the scores and 2.8 TB with them; a part of it on each rank."""
     layer = Layer(b=1, s=131072, h=4096, a=32, g=32, P=1)
     assert activation_bytes(layer) == pytest.approx(18.27e9, rel=1e-3)
     assert activation_bytes(layer, blockwise=False) == pytest.approx(2767e9, rel=1e-3)
+    shared = layer._replace(P=16)
     for blockwise in (True, False):
-        assert activation_bytes(layer._replace(P=16), blockwise) * 16 == activation_bytes(layer, blockwise)
+        assert activation_bytes(shared, "ring", blockwise) * 16 == activation_bytes(layer, blockwise=blockwise)
+        assert activation_bytes(layer, "tensor parallelism", blockwise) == activation_bytes(layer, blockwise=blockwise)
+    assert activation_bytes(shared, "tensor parallelism") > 10 / 34 * activation_bytes(layer)
+    keys = 2 * layer.x  # k and v of all tokens
+    assert [passing_bytes(shared, name) / keys for name in ("gather", "ring", "ulysses")] == [1, 2 / 16, 2 / 16]
+
+
+def test_what_a_ring_hides():
+    """Long enough, a ring waits for nothing, where Ulysses waits for fewer bytes; too short, it is the other way."""
+    link, flops = Link(10e-6, 1 / 50e9), 400e12
+    long, short = Layer(1, 1048576, 4096, 32, 8, 8), Layer(1, 8192, 4096, 32, 8, 8)
+    assert exposed(long, "ring", link, flops) == 0 < exposed(long, "ulysses", link, flops)
+    assert exposed(short, "ring", link, flops) > 0
+    for layer in (long, short):
+        at_once = ring(layer).forward_messages * link.alpha + ring(layer).forward * link.beta
+        assert exposed(layer, "ring", link, flops) < at_once == exposed(layer, "gather", link, flops)
+        assert ulysses(layer).forward < ring(layer).forward
+        block = block_flops(layer) / flops
+        waited = overlapped(block, block, layer, link) - 8 * block
+        assert exposed(layer, "ring", link, flops) == pytest.approx(waited, abs=1e-12)
 
 
 def test_gradients_of_the_weights():
