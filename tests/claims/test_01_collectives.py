@@ -313,3 +313,14 @@ def test_dijkstra_needs_more_than_a_measure_that_gets_no_better_with_a_link():
     best = {node: max(paths, key=measure) for node, paths in ways.items()}
     assert best == {"a": "sba", "t": "sat"} and measure(best["a"] + "t") < measure(best["t"])
     assert measure(best["a"] + "t")[0] == measure(best["t"])[0]
+
+
+def test_a_leader_wins_small_arrays_by_its_rounds_inside_the_node_and_not_by_few_messages_across():
+    """32 ranks in nodes of 8 with one card, 64 KiB. Controls: messages without gaps, and a node without latency."""
+
+    def ahead(alpha=1e-6, **gap):  # by how much the leader is quicker
+        machine = networks.two_level(8, alpha, 1 / 300e9, 5e-6, 1 / 25e9, nics=1, **gap)
+        how = {"ranks_per_node": 8, "across": "recursive doubling"}
+        return predict("hierarchical", 32, 2**13, 8, machine, **how) - predict("leader", 32, 2**13, 8, machine, **how)
+
+    assert ahead() > 4e-6 and ahead(gap=0.0) > 4e-6 and ahead(alpha=1e-12) < -2e-6
