@@ -60,8 +60,8 @@ OTHER_BUCKETS = [  # what somebody may make of (nbytes, limit, first_limit), and
     ),
     (
         lambda n, limit, first: buckets_of(n, limit, limit if n[-1] > first else first),
-        "The first tensor is larger than `first_limit`, so it has the first bucket for itself; here others were put "
-        "beside it, up to `limit`. When does `limit` begin to hold?",
+        "The last tensor, whose gradient comes first, is larger than `first_limit`, so it has the first bucket for "
+        "itself; here others were put beside it, up to `limit`. When does `limit` begin to hold?",
     ),
     (
         lambda n, limit, first: buckets_of(n, limit, limit),
