@@ -1,5 +1,6 @@
 """What all tests share: the two worlds, torch.distributed's own results, and how hypothesis tries examples."""
 
+import gc
 import re
 from contextlib import contextmanager
 
@@ -25,6 +26,11 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.xdist_group("real ranks"))
         elif not item.get_closest_marker("xdist_group") and _has_fixture_of_its_module(item):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+def pytest_collection_finish(session):
+    """What is there before the first test stays: the garbage collector need not look through it again and again."""
+    gc.freeze()
 
 
 def _has_fixture_of_its_module(item) -> bool:
