@@ -4,7 +4,7 @@ import torch
 
 from reference.networks import Link, uniform
 from reference.perf.roofline import Device
-from reference.planner.carry_out import carry_out
+from reference.planner.carry_out import LOCAL, carry_out
 from reference.planner.sharding import Problem
 from reference.planner.strategies import Setting
 from reference.worlds import launch
@@ -64,6 +64,19 @@ def results(plan, ranks):
 
 
 def serial(graph):
-    """The same on one rank."""
-    plan = Problem(graph, EXACT._replace(P=1)).choose()
-    return results(plan, run(plan).results)
+    """The same by whole tensors on one rank; gradients are those of torch, through the whole graph."""
+    values, weights, gradients = drawn(graph)
+    leaves = {name: x.requires_grad_() for name, x in values.items() if graph[name].gradient}
+    for name, own in weights.items():
+        leaves |= {f"{name} {i}": weight.requires_grad_() for i, weight in enumerate(own)}
+    made, ends = dict(values), {}
+    whole = Problem(graph, EXACT._replace(P=1)).choose()
+    for operator in graph.operators:
+        inputs = [made[x] for x in operator.inputs]
+        if operator.kind == "sink":
+            ends[operator.name] = inputs[0]
+        elif operator.kind != "source":
+            strategy = whole.strategy(operator.name)
+            made[operator.name] = LOCAL[operator.kind](operator, strategy, 0, *inputs, *weights.get(operator.name, ()))
+    sum((ends[name] * gradient).sum() for name, gradient in gradients.items()).backward()
+    return {name: x.detach() for name, x in ends.items()} | {name: x.grad for name, x in leaves.items()}

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from reference.planner.blocks import block, feed_forward, heads, layer, parallel_layer, sizes
 from reference.planner.carry_out import carry_out
@@ -27,6 +28,7 @@ BLOCKS = {
         ],
         sizes(4, 4, 8),
     ),
+    "bias": block([bias("shift", "x", "bsh", "h"), add("add", "x", "shift", "bsh")], sizes(2, 2, 4)),
     "words": graph(
         [
             source("tokens", "bs", gradient=False),
@@ -64,7 +66,7 @@ def test_on_other_numbers_of_ranks(P):
     agrees(integer_programme(Problem(graph, EXACT._replace(P=P))))
 
 
-@pytest.mark.parametrize("name", ["heads", "words", "biases"])
+@pytest.mark.parametrize("name", ["heads", "words", "bias"])
 def test_every_strategy_of_every_operator_is_right(name):
     """One operator at a time works in each of its ways, the others whole."""
     problem = Problem(BLOCKS[name], EXACT._replace(P=2))
@@ -76,6 +78,18 @@ def test_every_strategy_of_every_operator_is_right(name):
             for key, tensor in results(plan, done.results).items():
                 torch.testing.assert_close(tensor, expected[key], rtol=1e-12, atol=1e-12)
             assert sum(done.bytes_sent) == plan.nbytes, found[s].name
+
+
+def test_a_layer_is_that_of_a_transformer():
+    """What `LOCAL` computes on one rank, written out."""
+    made = BLOCKS["layer"]
+    values, weights, _ = drawn(made)
+    x, own = values["x"], {name: one if len(one) > 1 else one[0] for name, one in weights.items()}
+    q, k, v = torch.einsum("bsh,hae->base", F.layer_norm(x, (8,), *own["norm1"]), own["qkv"]).chunk(3, -1)
+    scores = (q @ k.mT / 2**0.5).masked_fill(torch.ones(8, 8).triu(1).bool(), -torch.inf)
+    x = x + torch.einsum("basd,adh->bsh", scores.softmax(-1) @ v, own["out"])
+    x = x + F.gelu(F.layer_norm(x, (8,), *own["norm2"]) @ own["up"]) @ own["down"]
+    torch.testing.assert_close(serial(made)["y"], x, rtol=1e-12, atol=1e-12)
 
 
 def test_each_rank_holds_its_share():

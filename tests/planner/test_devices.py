@@ -59,6 +59,12 @@ def test_the_busiest_device_is_done_soonest():
     assert sorted(best.load) == [5, 11]  # three operators and an end, and their exchange
 
 
+def test_both_ends_of_an_edge_pay():
+    """Apart: 1 + 3 and 5 + 3 seconds; together on the first device 7."""
+    assert place([[1, 9], [6, 5]], [0, 0], [1, 1], [(0, 1, 3)]).seconds == 7
+    assert place([[6, 5], [1, 9]], [0, 0], [1, 1], [(0, 1, 3)]).seconds == 7
+
+
 def test_e1_10_without_one_device_each_nothing_is_placed():
     x, T, rows = np.arange(8).reshape(4, 2), 8, Rows()
     for j in range(2):

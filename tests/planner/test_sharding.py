@@ -5,7 +5,7 @@ import pytest
 from reference.collectives.ring import ring_allreduce_cost
 from reference.planner.blocks import block, feed_forward, heads, language_model, layer, parallel_layer, sizes
 from reference.planner.layouts import WHOLE, cut
-from reference.planner.operators import graph, matmul, sink, source
+from reference.planner.operators import elementwise, graph, matmul, sink, source
 from reference.planner.programme import integer_programme, least_memory
 from reference.planner.sharding import Problem, brute_force, dynamic_programming, greedy
 
@@ -163,8 +163,19 @@ def test_the_rule_of_thumb_loses(made, setting, least):
 def test_what_the_rule_of_thumb_sends():
     problem = Problem(block(feed_forward("x"), sizes(128, 1, 64)), SUMS)
     best, thumb = dynamic_programming(problem), greedy(problem)
-    assert products(thumb)["up"].startswith("row")
+    assert [one.name for one in thumb.chosen[:4]] == ["split h", "row h", "split f", "row f"]
     assert 2.1 < thumb.nbytes / best.nbytes < 2.6
+
+
+def test_the_rule_of_thumb_keeps_neighbours_alike():
+    """6 is no multiple of 4, so the product is cut by columns, and what takes its output or makes its input follows."""
+    parts = [
+        elementwise("first", "x", "bsh"),
+        matmul("up", "first", "bsh", "hf", "bsf"),
+        elementwise("last", "up", "bsf"),
+    ]
+    thumb = greedy(Problem(block(parts, sizes(1, 3, 6, f=8)), SUMS))
+    assert [one.name for one in thumb.chosen] == ["whole", "whole", "column f", "split f", "split f"]
 
 
 def test_no_plan_is_better_than_the_best(large):

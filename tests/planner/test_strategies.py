@@ -63,6 +63,12 @@ def test_what_a_product_keeps():
     assert kept["column f, input gathered along s"] == (W * state // 4 + X * size // 4, Y * size // 4 + X * size)
 
 
+def test_what_needs_no_input_backward_keeps_none():
+    assert cost(add("add", "x", "y", "bsh"), "split s").kept == 0
+    assert cost(bias("bias", "x", "bsh", "h"), "split s").kept == 16 * 16
+    assert cost(norm("norm", "x", "bsh"), "split s").kept == 2 * 16 * 16 + 8 * 4 * 16 * 2 // 4
+
+
 def test_seconds_are_those_of_the_roofline():
     whole = 3 * 2 * 8 * 4 * 16 * 64 / 1e9
     assert cost(UP, "whole").seconds == pytest.approx(whole)
@@ -101,7 +107,9 @@ def test_a_bias_takes_no_summands():
 
 def test_a_sharded_vocabulary_never_gathers_the_logits():
     assert sent(cross_entropy("loss", "x"), "split v") == 3 * [("forward", "allreduce", 8 * 4)]
-    assert named(cross_entropy("loss", "x"))["split v"].takes == (cut("v"),)
+    ways = named(cross_entropy("loss", "x"))
+    assert ways["split v"].takes == (cut("v"),)
+    assert (ways["split v"].makes, ways["split b"].makes) == (WHOLE, SUMMANDS)
 
 
 def test_a_dimension_that_the_ranks_do_not_divide_is_not_offered():
