@@ -13,7 +13,7 @@ send.
 from .blockwise import attention
 from .gather_kv import gather_attention
 from .gpt import SequenceParallelGPT, shard, shard_gpt
-from .layouts import Layout, contiguous, striped, zigzag, zigzag_documents
+from .layouts import SequenceLayout, contiguous, striped, zigzag, zigzag_documents
 from .masks import Tokens, packed
 from .online_softmax import merge
 from .ring_attention import ring_attention
@@ -21,7 +21,7 @@ from .ulysses import ulysses_attention
 from .usp import grid, usp_attention
 
 __all__ = [
-    "Layout",
+    "SequenceLayout",
     "SequenceParallelGPT",
     "Tokens",
     "attention",

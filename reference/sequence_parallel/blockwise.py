@@ -122,11 +122,11 @@ def accumulator(dtype: torch.dtype) -> torch.dtype:
 
 # Blocks of keys and values that arrive one after the other -----------------------------------------------------------
 
-Blocks = Iterable[tuple[Sequence[Tile], Iterable[Tensor]]]
+KeyBlocks = Iterable[tuple[Sequence[Tile], Iterable[Tensor]]]
 """(tiles of its tokens, (k, v) or both stacked [2, b, g, t, d]) of one block after the other."""
 
 
-def attend(q: Tensor, queries: Sequence[Tile], blocks: Blocks, causal: bool) -> tuple[Tensor, Tensor]:
+def attend(q: Tensor, queries: Sequence[Tile], blocks: KeyBlocks, causal: bool) -> tuple[Tensor, Tensor]:
     """Output o and L of the queries over all blocks. One that is masked entirely is not computed."""
     o = torch.zeros_like(q, dtype=accumulator(q.dtype))
     L = o.new_full((*q.shape[:3], 1), -torch.inf)
@@ -137,7 +137,7 @@ def attend(q: Tensor, queries: Sequence[Tile], blocks: Blocks, causal: bool) -> 
 
 
 def attend_backward(
-    q: Tensor, o: Tensor, L: Tensor, dO: Tensor, queries: Sequence[Tile], blocks: Blocks, causal: bool
+    q: Tensor, o: Tensor, L: Tensor, dO: Tensor, queries: Sequence[Tile], blocks: KeyBlocks, causal: bool
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield, for each block, what it adds to dq, and its dk and dv from these queries, stacked [2, b, g, t, d]."""
     D = (dO.to(L.dtype) * o.to(L.dtype)).sum(-1, keepdim=True)

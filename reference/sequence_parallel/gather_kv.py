@@ -22,7 +22,7 @@ from torch import Tensor
 from ..collectives import allgather, reduce_scatter
 from .arguments import check
 from .blockwise import BLOCK, accumulator, attend, attend_backward
-from .layouts import Layout
+from .layouts import SequenceLayout
 
 
 def collect(comm, k: Tensor, v: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def gather_attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    layout: Layout,
+    layout: SequenceLayout,
     causal: bool = True,
     block: int = BLOCK,
     checked: bool = True,

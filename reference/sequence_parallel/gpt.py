@@ -29,7 +29,7 @@ from ..data_parallel.average import average_gradients
 from ..models import GPT, Data, loss_sum
 from ..models.gpt import Attention, Block, join_heads, split_heads
 from .gather_kv import gather_attention
-from .layouts import Layout
+from .layouts import SequenceLayout
 from .ring_attention import ring_attention
 from .ulysses import heads_trouble, ulysses_attention
 
@@ -64,7 +64,7 @@ class SequenceParallelGPT(nn.Module):
     Raises ValueError if the model has dropout, or a document is longer than the model has positions.
     """
 
-    def __init__(self, model: GPT, layout: Layout, rank: int, attend: Attend):
+    def __init__(self, model: GPT, layout: SequenceLayout, rank: int, attend: Attend):
         super().__init__()
         if model.config.dropout:
             raise ValueError(f"a sequence that is cut is trained without dropout here, got {model.config.dropout}")
@@ -86,7 +86,7 @@ class SequenceParallelGPT(nn.Module):
         return self.model.head(self.model.norm(self.model.blocks(x)))
 
 
-def shard_gpt(comm, model: GPT, layout: Layout, method: str = "ring", **options) -> SequenceParallelGPT:
+def shard_gpt(comm, model: GPT, layout: SequenceLayout, method: str = "ring", **options) -> SequenceParallelGPT:
     """The GPT on this rank's tokens, with a method of METHODS. options: of the method, such as block=64.
 
     Raises ValueError for an unknown method, or if layout, ranks and heads do not fit.
@@ -100,7 +100,7 @@ def shard_gpt(comm, model: GPT, layout: Layout, method: str = "ring", **options)
     return SequenceParallelGPT(model, layout, comm.rank, partial(METHODS[method], comm, layout=layout, **options))
 
 
-def shard(data: Data, layout: Layout, rank: int) -> Data:
+def shard(data: Data, layout: SequenceLayout, rank: int) -> Data:
     """A rank's tokens and targets [b, s/P] of sequences x, y [b, s] whose targets are shifted already."""
     return Data(layout.shard(data.x, rank, 1), layout.shard(data.y, rank, 1))
 

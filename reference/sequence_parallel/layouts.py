@@ -34,7 +34,7 @@ from torch import Tensor
 from .masks import Tile, Tokens, packed, tiles, visible_pairs
 
 
-class Layout(NamedTuple):
+class SequenceLayout(NamedTuple):
     """Which tokens of a sequence each rank holds: places[r], int64 [s / P]; and where all tokens stand."""
 
     name: str
@@ -67,7 +67,7 @@ class Layout(NamedTuple):
         """The whole sequence from the parts of all ranks, in rank order."""
         return torch.cat(list(parts), dim).index_select(dim, torch.argsort(torch.cat(self.places)))
 
-    def split(self, ways: int) -> Layout:
+    def split(self, ways: int) -> SequenceLayout:
         """A layout over `ways` times as many ranks: each rank's part in so many equal pieces. Raises ValueError if
         that does not divide."""
         c = len(self.places[0])
@@ -81,28 +81,28 @@ class Layout(NamedTuple):
         return self.tokens.at(torch.cat(self.places))
 
 
-def contiguous(s: int | Sequence[int], ranks: int) -> Layout:
+def contiguous(s: int | Sequence[int], ranks: int) -> SequenceLayout:
     """Rank r holds the r-th of P equal parts. s: tokens, or the lengths of packed documents.
 
     Raises ValueError, as all layouts do, unless the sequence can be cut into equal parts.
     """
     tokens = _tokens(s, ranks, ranks)
-    return Layout("contiguous", torch.arange(len(tokens.positions)).chunk(ranks), tokens)
+    return SequenceLayout("contiguous", torch.arange(len(tokens.positions)).chunk(ranks), tokens)
 
 
-def zigzag(s: int | Sequence[int], ranks: int) -> Layout:
+def zigzag(s: int | Sequence[int], ranks: int) -> SequenceLayout:
     """Rank r holds chunks r and 2 P - 1 - r of 2 P equal ones. s: tokens, or the lengths of packed documents."""
     tokens = _tokens(s, ranks, 2 * ranks)
-    return Layout("zigzag", _fold(torch.arange(len(tokens.positions)), ranks), tokens)
+    return SequenceLayout("zigzag", _fold(torch.arange(len(tokens.positions)), ranks), tokens)
 
 
-def striped(s: int | Sequence[int], ranks: int) -> Layout:
+def striped(s: int | Sequence[int], ranks: int) -> SequenceLayout:
     """Rank r holds tokens r, r + P, r + 2 P, ... s: tokens, or the lengths of packed documents."""
     tokens = _tokens(s, ranks, ranks)
-    return Layout("striped", tuple(torch.arange(r, len(tokens.positions), ranks) for r in range(ranks)), tokens)
+    return SequenceLayout("striped", tuple(torch.arange(r, len(tokens.positions), ranks) for r in range(ranks)), tokens)
 
 
-def zigzag_documents(lengths: Sequence[int], ranks: int) -> Layout:
+def zigzag_documents(lengths: Sequence[int], ranks: int) -> SequenceLayout:
     """A zigzag of each document by itself, so that the ranks have the same work whatever the lengths.
 
     Raises ValueError unless 2 P divides each length.
@@ -111,7 +111,7 @@ def zigzag_documents(lengths: Sequence[int], ranks: int) -> Layout:
         _tokens(length, ranks, 2 * ranks)
     starts = torch.tensor([0, *lengths]).cumsum(0).tolist()
     folded = [_fold(torch.arange(lo, hi), ranks) for lo, hi in pairwise(starts)]
-    return Layout("zigzag of each document", tuple(map(torch.cat, zip(*folded))), packed(lengths))
+    return SequenceLayout("zigzag of each document", tuple(map(torch.cat, zip(*folded))), packed(lengths))
 
 
 def _fold(places: Tensor, ranks: int) -> tuple[Tensor, ...]:
@@ -135,7 +135,7 @@ def _tokens(s: int | Sequence[int], ranks: int, parts: int) -> Tokens:
 # How even the work is ------------------------------------------------------------------------------------------------
 
 
-def work(layout: Layout, causal: bool = True) -> Tensor:
+def work(layout: SequenceLayout, causal: bool = True) -> Tensor:
     """Pairs of a query of rank r and a key of rank j that the mask leaves, int64 [P, P]."""
     cut = [layout.tiles(rank, layout.length) for rank in range(layout.ranks)]
     return torch.tensor([[visible_pairs(queries, keys, causal) for keys in cut] for queries in cut])

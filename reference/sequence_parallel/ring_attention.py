@@ -14,7 +14,7 @@ Idea      Rank r holds a part of the sequence. Attention over all keys is a merg
           Causal blocks that no query of a rank may see are handed on and not computed. How much that saves depends on
           the layout (layouts.py): contiguous, the last rank computes all of its P blocks, and the others wait for it.
 Before    softmax(q k^T) v over s tokens on one rank
-After     on each rank s / P queries, two blocks of k and v, and the scores of one tile
+After     on each rank s / P queries, k and v of its own and of two others, and the scores of one tile
 Sends     Forward P - 1 messages of 2 n bytes, with n the bytes of k on a rank; backward P - 1 more, and P - 1 with
           the sums of dk and dv, in float32 or better.
 Price     A block is hidden behind the one before it if its transfer takes less time than its computing: see
@@ -26,35 +26,19 @@ Source    Liu, Zaharia & Abbeel, "Ring Attention with Blockwise Transformers for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
 from .. import mpi
+from ..tensor_parallel.overlap import ring_blocks
 from .arguments import check
 from .blockwise import BLOCK, accumulator, attend, attend_backward
-from .layouts import Layout
+from .layouts import SequenceLayout
 
 
 def neighbours(comm) -> tuple[int, int]:
     """(left, right): from whom blocks come, and to whom they go."""
     return (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
-
-
-def circulate(comm, block: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Yield (source, block of that rank) P times, this rank's own first. `block` is scratch afterwards.
-
-    The next one is on its way while the caller computes with this one. Collective; ends when P were taken.
-    """
-    (left, right), tag = neighbours(comm), mpi.fresh_tag(comm)
-    held, spare = block, torch.empty_like(block)
-    for step in range(comm.size):
-        last = step == comm.size - 1
-        under_way = [] if last else [comm.Irecv(spare, left, tag), comm.Isend(held, right, tag)]
-        yield (comm.rank - step) % comm.size, held
-        mpi.waitall(under_way)
-        held, spare = spare, held
 
 
 class RingAttention(torch.autograd.Function):
@@ -65,7 +49,7 @@ class RingAttention(torch.autograd.Function):
         """o [b, a, s/P, d]."""
         ctx.comm, ctx.causal = comm, causal
         ctx.tiles = [layout.tiles(rank, block) for rank in range(comm.size)]
-        blocks = ((ctx.tiles[source], kv) for source, kv in circulate(comm, torch.stack([k, v])))
+        blocks = ((ctx.tiles[source], kv) for source, kv in ring_blocks(comm, torch.stack([k, v])))
         o, L = attend(q, ctx.tiles[comm.rank], blocks, causal)
         o = o.to(q.dtype)
         ctx.save_for_backward(q, k, v, o, L)
@@ -77,7 +61,7 @@ class RingAttention(torch.autograd.Function):
         q, k, v, o, L = ctx.saved_tensors
         comm, kind = ctx.comm, accumulator(q.dtype)
         sums = TravellingSums(comm, k.new_empty(2, *k.shape, dtype=kind))
-        blocks = ((ctx.tiles[source], kv) for source, kv in circulate(comm, torch.stack([k, v])))
+        blocks = ((ctx.tiles[source], kv) for source, kv in ring_blocks(comm, torch.stack([k, v])))
         dq = torch.zeros_like(q, dtype=kind)
         for part, dkv in attend_backward(q, o, L, dO, ctx.tiles[comm.rank], blocks, ctx.causal):
             dq += part
@@ -128,7 +112,7 @@ def ring_attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    layout: Layout,
+    layout: SequenceLayout,
     causal: bool = True,
     block: int = BLOCK,
     checked: bool = True,

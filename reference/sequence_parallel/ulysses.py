@@ -30,7 +30,7 @@ from torch import Tensor
 from ..collectives import alltoall
 from .arguments import check, misplaced
 from .blockwise import BLOCK, attention
-from .layouts import Layout
+from .layouts import SequenceLayout
 
 
 def to_heads(comm, x: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def ulysses_attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    layout: Layout,
+    layout: SequenceLayout,
     causal: bool = True,
     block: int = BLOCK,
     checked: bool = True,

@@ -21,7 +21,7 @@ from torch import Tensor
 from ..agreement import agree
 from .arguments import lines
 from .blockwise import BLOCK, misfit
-from .layouts import Layout
+from .layouts import SequenceLayout
 from .ring_attention import ring_attention
 from .ulysses import across_heads, heads_trouble
 
@@ -45,7 +45,7 @@ def usp_attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    layout: Layout,
+    layout: SequenceLayout,
     causal: bool = True,
     block: int = BLOCK,
     checked: bool = True,
@@ -62,7 +62,7 @@ def usp_attention(
     )
 
 
-def check_grid(ulysses, ring, q: Tensor, k: Tensor, v: Tensor, layout: Layout, *settings: object) -> None:
+def check_grid(ulysses, ring, q: Tensor, k: Tensor, v: Tensor, layout: SequenceLayout, *settings: object) -> None:
     """Raise the same ValueError on every rank of the grid unless all of it fits and is alike. Collective."""
     error = _misplaced(ulysses, ring, q, k, v, layout) or heads_trouble(ulysses.size, q.shape[1], k.shape[1])
     mine = lines(q, k, v, layout, *settings)
@@ -73,7 +73,7 @@ def check_grid(ulysses, ring, q: Tensor, k: Tensor, v: Tensor, layout: Layout, *
     agree(ulysses, "the arguments of an attention", mine, error)
 
 
-def _misplaced(ulysses, ring, q: Tensor, k: Tensor, v: Tensor, layout: Layout) -> str:
+def _misplaced(ulysses, ring, q: Tensor, k: Tensor, v: Tensor, layout: SequenceLayout) -> str:
     if layout.ranks != ring.size:
         return f"a layout over {layout.ranks} ranks, and {ring.size} are in the ring"
     held, rest = divmod(len(layout.places[ring.rank]), ulysses.size)

@@ -3,8 +3,10 @@
 import pytest
 
 from reference.sequence_parallel.layouts import contiguous, zigzag, zigzag_documents
+from reference.sequence_parallel.ring_attention import ring_attention
 from reference.sequence_parallel.usp import grid, usp_attention
-from reference.worlds import launch
+from reference.sequence_parallel.volume import LayerShape, usp
+from reference.worlds import launch, networks
 
 from .serial import assert_equal, inputs, serial
 
@@ -55,6 +57,29 @@ def test_the_grid():
     assert found[3] == ([2, 3], [1, 3, 5], "ulysses", "ring")
     with pytest.raises(Exception, match="6 ranks cannot be cut into groups of 4"):
         launch(lambda comm: grid(comm, 4), 6)
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_few_hops_cross_the_border_of_a_node(groups):
+    """Two nodes of 4 ranks with a card for each: the ring's 7 hops wait for the slow link, the grid's only one does."""
+    network = networks.two_level(4, alpha_out=1e-4, beta_out=1e-8, nics=4)
+    layer = LayerShape(b=2, s=32, h=4 * 3, a=4, g=groups, P=8, itemsize=8)
+    flat, grouped = contiguous(32, 8), contiguous(32, 2)
+
+    def program(comm, whole):
+        x = inputs(4, groups, s=32)[:3]
+        q, k, v = (flat.shard(tensor, comm.rank, 2) for tensor in x)
+        if whole:
+            return ring_attention(comm, q, k, v, flat, checked=False)
+        return usp_attention(*grid(comm, 4), q, k, v, grouped, checked=False)
+
+    ring, both = (launch(program, 8, whole, network=network) for whole in (True, False))
+    slow = network.route(0, 4)
+    n = layer.keys(4)  # 4 ranks of a group share at least 4 heads of keys
+    assert both.bytes_by_group["ring"] == [2 * n] * 8
+    assert both.bytes_by_group["ulysses"] == [usp(layer, 4).forward - 2 * n] * 8
+    assert slow.alpha + 2 * n * slow.beta < both.seconds < 2 * (slow.alpha + 2 * n * slow.beta)
+    assert ring.seconds == pytest.approx(7 * (slow.alpha + 2 * layer.keys() * slow.beta), rel=1e-9)
 
 
 def test_every_rank_of_the_grid_hears_what_is_wrong():

@@ -14,7 +14,7 @@ from reference.sequence_parallel.ulysses import ulysses_attention
 from reference.sequence_parallel.usp import grid, usp_attention
 from reference.sequence_parallel.volume import (
     METHODS,
-    Layer,
+    LayerShape,
     activation_bytes,
     block_flops,
     cheapest,
@@ -60,7 +60,7 @@ def passes(comm, name, layer, backward, dtype=torch.float32):
     ("usp", 4, 1), ("usp", 4, 4), ("ring", 1, 4), ("ulysses", 1, 1),
 ])  # fmt: skip
 def test_bytes_and_messages_are_the_formula(name, ranks, groups):
-    layer = Layer(b=2, s=24, h=4 * 4, a=4, g=groups, P=ranks, itemsize=4)
+    layer = LayerShape(b=2, s=24, h=4 * 4, a=4, g=groups, P=ranks, itemsize=4)
     traffic = usp(layer, 2) if name == "usp" else METHODS[name](layer)
     network = uniform(LINK.alpha, LINK.beta)
     there, both = (launch(passes, ranks, name, layer, backward, network=network) for backward in (False, True))
@@ -74,7 +74,7 @@ def test_bytes_and_messages_are_the_formula(name, ranks, groups):
 
 
 def test_sums_of_half_precision_travel_in_float32():
-    layer = Layer(b=1, s=16, h=8, a=2, g=1, P=4, itemsize=2)
+    layer = LayerShape(b=1, s=16, h=8, a=2, g=1, P=4, itemsize=2)
     for name in ("ring", "gather"):
         run = launch(passes, 4, name, layer, True, torch.bfloat16)
         assert run.bytes_sent == [METHODS[name](layer).nbytes] * 4
@@ -83,13 +83,14 @@ def test_sums_of_half_precision_travel_in_float32():
 
 def test_what_is_often_claimed():
     """E0-13: P = 8, in units of b s d. An all-gather delivers all keys: only an all-to-all falls with P."""
-    layer = Layer(b=1, s=1024, h=64, a=8, g=8, P=8)
+    layer = LayerShape(b=1, s=1024, h=64, a=8, g=8, P=8)
     unit = layer.x
     assert gather(layer).forward / unit == ring(layer).forward / unit == 1.75
     assert ulysses(layer).forward / unit == 4 * (7 / 8) / 8 == 0.4375
     assert tensor_parallel(layer).forward / 2 / unit == 1.75  # one of its two all-reduces
     assert megatron_sp(layer).forward == tensor_parallel(layer).forward == tensor_parallel(layer).backward
-    assert megatron_sp(layer).backward / unit == 6 * 7 / 8  # each half of two all-reduces, and both inputs again
+    again = 6 * 7 / 8  # each half of two all-reduces, and both inputs again; besides, biases and norms without s
+    assert again < megatron_sp(layer).backward / unit < again + 0.02
     for method in (gather, ulysses):
         more = method(layer._replace(P=4)).forward / method(layer).forward
         assert more == pytest.approx(6 / 7 if method is gather else 2 * 6 / 7)
@@ -98,7 +99,7 @@ def test_what_is_often_claimed():
 
 
 def test_where_each_wins():
-    long, short = Layer(1, 131072, 4096, 32, 8, 8), Layer(1, 1024, 4096, 32, 8, 8)
+    long, short = LayerShape(1, 131072, 4096, 32, 8, 8), LayerShape(1, 1024, 4096, 32, 8, 8)
     fast, slow = Link(1e-6, 1 / 400e9), Link(20e-6, 1 / 25e9)
     assert cheapest(long, slow) == "ulysses" and cheapest(long._replace(P=64), slow) in ("gather", "ring")
     assert cheapest(long._replace(g=1), fast) in ("gather", "ring", "ulysses")
@@ -107,7 +108,7 @@ def test_where_each_wins():
 
 
 def test_the_least_block():
-    layer = Layer(1, 65536, 4096, 32, 32, 8)
+    layer = LayerShape(1, 65536, 4096, 32, 32, 8)
     assert least_block(layer, flops=312e12, beta=1 / 300e9) == 1040  # F / B, as in the paper (table 2: A100 NVLink)
     assert least_block(layer._replace(g=8), 312e12, 1 / 300e9) == 260
     c = least_block(layer, 312e12, 1 / 300e9)
@@ -118,7 +119,7 @@ def test_the_least_block():
 
 def test_activations_of_a_128k_sequence():
     """A width of 4,096: 18.3 GB in one layer without the scores and 2.8 TB with them; a part of it on each rank."""
-    layer = Layer(b=1, s=131072, h=4096, a=32, g=32, P=1)
+    layer = LayerShape(b=1, s=131072, h=4096, a=32, g=32, P=1)
     assert activation_bytes(layer) == pytest.approx(18.27e9, rel=1e-3)
     assert activation_bytes(layer, blockwise=False) == pytest.approx(2767e9, rel=1e-3)
     shared = layer._replace(P=16)
@@ -133,7 +134,7 @@ def test_activations_of_a_128k_sequence():
 def test_what_a_ring_hides():
     """Long enough, a ring waits for nothing, where Ulysses waits for fewer bytes; too short, it is the other way."""
     link, flops = Link(10e-6, 1 / 50e9), 400e12
-    long, short = Layer(1, 1048576, 4096, 32, 8, 8), Layer(1, 8192, 4096, 32, 8, 8)
+    long, short = LayerShape(1, 1048576, 4096, 32, 8, 8), LayerShape(1, 8192, 4096, 32, 8, 8)
     assert exposed(long, "ring", link, flops) == 0 < exposed(long, "ulysses", link, flops)
     assert exposed(short, "ring", link, flops) > 0
     for layer in (long, short):
