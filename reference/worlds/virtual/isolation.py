@@ -44,13 +44,14 @@ class RandomStates:
 
     def enter(self, rank: int) -> None:
         """Make the generators those of `rank`."""
-        if self._saved[rank] is None:
-            self._generators[rank] = np.random.MT19937()
+        saved = self._saved[rank]
+        if saved is None:
+            self._generators[rank] = np.random.MT19937(0)  # seed_rank seeds it; the system's entropy takes 80 us
             _NUMPY.set_bit_generator(self._generators[rank])
             seed_rank(rank)
         else:
-            self._load(self._saved[rank])
-            if self._saved[rank][-1] is None and "torch" in sys.modules:  # another rank has imported it meanwhile
+            self._load(saved)
+            if saved[-1] is None and "torch" in sys.modules:  # another rank has imported it meanwhile
                 sys.modules["torch"].manual_seed(rank)
 
     def leave(self, rank: int) -> None:

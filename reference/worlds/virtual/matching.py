@@ -168,9 +168,9 @@ class Matching:
         """Carry a message from `time` on; arrive(end, about) is called as soon as it is known when it will be there."""
         if source == dest:
             return arrive(time, about)
-        route, way, taken = self._way(source, dest)
+        route, held, way, taken = self._way(source, dest)
         if self.fair is not None:
-            latency = route.alpha - route.holds(0)
+            latency = route.alpha - held
             return self.fair.carry(
                 time,
                 way,
@@ -178,15 +178,15 @@ class Matching:
                 nbytes,
                 lambda end: arrive(self._note(source, time, end + latency, dest, nbytes, group), about),
             )
-        start = self.bookings.take(time, taken, route.holds(nbytes))
+        start = self.bookings.take(time, taken, held + nbytes * route.beta)
         end = start + (route.alpha + nbytes * route.beta)
         return arrive(self._note(source, start, end, dest, nbytes, group), about)
 
-    def _find_way(self, source: int, dest: int) -> tuple[Route, tuple, list[list[float]]]:
-        """The route, what a message on it takes, and what is booked of that so far."""
+    def _find_way(self, source: int, dest: int) -> tuple[Route, float, tuple, list[list[float]]]:
+        """The route, for how long an empty message holds it, what one takes, and what is booked of that so far."""
         route = self.engine.network.route(source, dest)
         way = ("out", source), ("in", dest), *route.links
-        return route, way, self.bookings.taken(way)
+        return route, route.holds(0), way, self.bookings.taken(way)
 
     def _note(self, source: int, start: float, end: float, dest: int, nbytes: int, group: str) -> float:
         """Put a transfer into the timeline; return when it ends."""
