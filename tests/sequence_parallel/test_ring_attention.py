@@ -161,7 +161,7 @@ def test_a_rank_holds_its_part_and_two_blocks_of_keys_whatever_the_ranks():
     """As many tokens a rank, so as many bytes; a rank that collects all keys, or the sequence, holds more."""
     few, many = peaks(4, 32), peaks(5, 40)
     assert many == few
-    assert peaks(5, 40, gather_attention) > many + 2 * 40 * 2 * 8 * 4  # k and v, or dk and dv, of 40 tokens
+    assert peaks(5, 40, gather_attention) >= many + 2 * 40 * 2 * 8 * 4  # k and v, or dk and dv, of 40 tokens
 
 
 # What is refused -----------------------------------------------------------------------------------------------------
