@@ -1,4 +1,4 @@
-"""The trainer, as an experimenter types it: data-parallel, and in pipelines."""
+"""The trainer, as an experimenter types it: data-parallel, in pipelines, with layers or sequences shared."""
 
 import json
 import re
@@ -10,7 +10,9 @@ import torch
 
 from reference import train as program
 from reference.compression import CODECS
-from reference.models import MLP, digits, train
+from reference.data_parallel.replica import Replica
+from reference.layouts import data_parallel
+from reference.models import GPT, MLP, Config, digits, text, train
 from reference.worlds import RankFailed
 
 from . import programs
@@ -61,6 +63,39 @@ def test_what_a_pipeline_prints(capsys):
     assert "\nnothing verified: one rank has no other" in said and "gradients are late" in said
 
 
+GPT_OPTIONS = ["--model", "gpt", "--layers", "1", "--steps", "2", "--batch", "4"]
+SHARED = [  # ranks, options, the model's heads, what is said of the layout
+    (4, ["--tensor", "2"], {}, "2 groups of 2 ranks, each with 1/2 of each layer (tensor parallelism)\n"),
+    (2, ["--tensor", "2", "--kv-heads", "1"], {"kv_heads": 1}, "\n2 ranks, each with 1/2 of each layer"),
+    (2, ["--tensor", "2", "--sequence-parallel", "--overlap"], {}, ") with sequence parallelism and overlap\n"),
+    (3, ["--tensor", "3", "--pad"], {}, "\n3 ranks, each with 1/3 of each layer (tensor parallelism) with padding\n"),
+    (6, ["--tensor", "2", "--micro-batches", "2"], {}, "\n3 groups of 2 ranks, each"),  # two have one sample
+    (4, ["--context", "2"], {}, "2 groups of 2 ranks, each with 32 of 64 tokens (context parallelism), zigzag, ring\n"),
+    (6, ["--context", "2", "--micro-batches", "2", "--order", "ready", "--bucket", "4KiB"], {}, "3 groups of 2 ranks"),
+    (2, ["--context", "2", "--attention", "ulysses", "--heads", "8"], {"heads": 8}, "zigzag, ulysses\n"),
+    (4, ["--context", "4", "--attention", "gather", "--tokens", "striped"], {}, "16 of 64 tokens"),
+]
+
+
+@pytest.mark.parametrize("ranks, how, heads, says", SHARED, ids=[" ".join(how) for _, how, _, _ in SHARED])
+def test_a_gpt_whose_layers_or_sequences_are_shared_trains_as_one_rank_does(capsys, ranks, how, heads, says):
+    assert virtually(ranks, *GPT_OPTIONS, *how) == [0] * ranks
+    said = capsys.readouterr().out
+    assert says in said and "\nverified: the same bits on all ranks; losses off the serial program's by" in said
+    model = GPT(Config(layers=1, **heads))
+    losses = train(model, text(), torch.optim.SGD(model.parameters(), 0.3), 2, 4)
+    assert all(f"step {step:4}  loss {loss:.4f}\n" in said for step, loss in enumerate(losses))
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("how", ["--tensor", "--context"])
+def test_layers_and_sequences_are_shared_by_real_ranks(capsys, how):
+    """Groups that each choose an all-reduce must not differ in what all ranks of a group hold whole."""
+    assert programs.on_ranks(program, 4, *GPT_OPTIONS, how, "2", "--json", world="mpi") == [0] * 4
+    found = json.loads(capsys.readouterr().out)
+    assert found["verified"] and found["same_bits"] and found["losses_equal"] and found["ranks"] == 4
+
+
 def test_layers_chunks_and_the_seed_are_what_was_asked_for(capsys):
     assert virtually(1, "--steps", "2", "--layers", "5") == [0]
     size = sum(p.numel() for p in MLP((64, 32, 32, 32, 32, 10)).parameters())
@@ -81,6 +116,9 @@ def test_layers_chunks_and_the_seed_are_what_was_asked_for(capsys):
         (["--model", "x"], "gpt"),
         (["--stages", "3"], "a pipeline of 3 ranks, and 2 are running: start 3"),
         (["--stages", "2", "--timeline", "/nowhere/x.json"], "--timeline /nowhere/x.json cannot be written"),
+        (["--tensor", "2"], "--tensor 2 cuts the layers of a GPT: take --model gpt, got --model mlp"),
+        (["--context", "2", "--model", "cnn"], "--context 2 cuts sequences: take --model gpt, got --model cnn"),
+        (["--tensor", "2", "--stages", "2"], "--stages and --tensor are 2 layouts, and one at a time can be had here"),
     ],
 )
 def test_bad_input_is_refused_on_every_rank(arguments, says):
@@ -111,6 +149,8 @@ def test_a_novel_that_is_not_there_is_told(monkeypatch, tmp_path, text, says):
         ["--compress", "power-sgd"],
         ["--stages", "2"],
         ["--stages", "2", "--schedule", "PipeDream"],
+        ["--tensor", "2", "--model", "gpt"],
+        ["--context", "2", "--model", "gpt"],
     ],
     ids=" ".join,
 )
@@ -157,9 +197,16 @@ def test_results_are_printed_though_the_timeline_cannot_be_written(capsys):
     assert "\nverified: the same bits" in said.out and "could not be written: No space left" in said.err
 
 
-def test_gradients_that_are_not_summed_are_found_out(monkeypatch):
+@pytest.mark.parametrize(
+    "ranks, how, who",
+    [(2, [], [1]), (4, ["--model", "gpt", "--tensor", "2"], [2, 3]), (2, ["--model", "gpt", "--context", "2"], [1])],
+)
+def test_gradients_that_are_not_summed_are_found_out(monkeypatch, ranks, how, who):
     """A planted mistake: the weights drift apart, and the check names where."""
-    silent = partial(program.Replica, communicate=lambda comm, index, flat: comm.Ibarrier())
-    monkeypatch.setattr(program, "Replica", silent)
-    with pytest.raises(RankFailed, match=r"Diverged.*\[1\]"):
-        virtually(2, "--steps", "2")
+
+    def silent(*arguments, **how):
+        return Replica(*arguments, **how | {"communicate": lambda comm, index, flat: comm.Ibarrier()})
+
+    monkeypatch.setattr(data_parallel, "Replica", silent)
+    with pytest.raises(RankFailed, match=rf"Diverged.*{re.escape(str(who))}"):
+        virtually(ranks, "--steps", "2", *how)

@@ -42,6 +42,18 @@ def test_what_some_ranks_have_in_copies_must_be_the_same():
         launch(program, 2, 1e-3)
 
 
+def test_nan_and_infinity_are_the_same_as_themselves():
+    """So that a training which has diverged can be told as such."""
+
+    def program(comm, value):
+        parameter = shards.shard(torch.full((4, 2), value), 0, [0, 1 + comm.rank])
+        return shards.whole(comm, parameter)[:3]
+
+    for value in (torch.nan, torch.inf):
+        found = launch(program, 2, value).results
+        assert torch.equal(found[0], torch.full((3, 2), value)) or found[0].isnan().all()
+
+
 def test_parameters_that_all_ranks_have_whole_must_be_alike():
     def program(comm, change):
         return shards.whole(comm, nn.Parameter(torch.full((3,), 1.0 + change * comm.rank)))

@@ -23,6 +23,7 @@ from ... import mpi
 from ...data_parallel import replicate
 from ...data_parallel.accumulation import micro_batches
 from ...data_parallel.average import average_gradients, trained_gradients
+from ...data_parallel.groups import check_groups, groups
 from ...models import Data, batch
 from ...models.loss import targets
 from ...perf.roofline import Device
@@ -79,7 +80,7 @@ def train_pipeline(
     steps: their numbers, such as range(100). Collective. Raises ValueError on every rank as `check_training` does.
     """
     check_training(comm.size, schedule, model)
-    pipe, copies = pipeline_groups(comm, schedule.ranks)
+    pipe, copies = groups(comm, schedule.ranks, "pp")
     stages = cut(model, balanced(model, data.x[: max(size // schedule.micro_batches, 1)], schedule.stages))
     replicate.broadcast_parameters(comm, model)
     many = copies.size > 1
@@ -112,7 +113,7 @@ def _step(pipeline: Pipeline, copies, weights: list, own: torch.optim.Optimizer 
 def check_training(ranks: int, schedule: Schedule, model: nn.Module) -> None:
     """Raise ValueError unless `ranks` ranks can train this model so; what `train_pipeline` checks first."""
     p, N = schedule.ranks, len(layers(model))
-    check_ranks(ranks, p)
+    check_groups(ranks, p, "pipeline")
     check_tags(schedule.stages, schedule.micro_batches)
     if ranks > p and schedule.weights != "flush":
         raise ValueError(
@@ -124,24 +125,6 @@ def check_training(ranks: int, schedule: Schedule, model: nn.Module) -> None:
             f"{schedule.stages} stages and a model of {N} layers: a stage needs at least one layer (so layers >= "
             f"stages, and not devices >= layers). Take {N} stages at most, or a model of more layers"
         )
-
-
-def check_ranks(ranks: int, p: int) -> None:
-    """Raise ValueError unless `ranks` ranks are pipelines of p ranks."""
-    if ranks % p:
-        fewer, more = p * (ranks // p), p * (ranks // p + 1)
-        raise ValueError(
-            f"a pipeline of {p} ranks, and {ranks} are running: start {f'{fewer} or ' if fewer else ''}{more}, so that "
-            f"each is in a pipeline"
-        )
-
-
-def pipeline_groups(comm, p: int) -> tuple:
-    """(this rank's pipeline of p ranks, "pp"; the ranks that have the same stages as it in all pipelines, "dp")."""
-    pipe, copies = comm.Split(comm.rank // p, comm.rank), comm.Split(comm.rank % p, comm.rank)
-    pipe.Set_name("pp")
-    copies.Set_name("dp")
-    return pipe, copies
 
 
 def balanced(model: nn.Module, x: torch.Tensor, stages: int) -> tuple[int, ...]:

@@ -1,0 +1,58 @@
+"""The layouts that there are, and which one a command line asks for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from .. import cli
+from .context_parallel import ContextParallel
+from .data_parallel import DataParallel
+from .layout import Layout, Option
+from .pipeline import Pipeline
+from .tensor_parallel import TensorParallel
+
+LAYOUTS: tuple[type[Layout], ...] = (DataParallel, Pipeline, TensorParallel, ContextParallel)  # without a switch first
+
+
+def options() -> Iterator[tuple[type[Layout], str, Option]]:
+    """Every layout's own options: (layout, name, option)."""
+    return ((layout, name, option) for layout in LAYOUTS for name, option in layout.options.items())
+
+
+def choose(chosen: argparse.Namespace) -> type[Layout]:
+    """The layout that is asked for; its options that were left out are filled in, and so are those of the others.
+
+    Raises BadInput for two at a time, and for options of others.
+    """
+    asked = [layout for layout in LAYOUTS if layout.switch and getattr(chosen, layout.switch) is not None]
+    if len(asked) > 1:
+        names = " and ".join(flag(layout.switch) for layout in asked)
+        raise cli.BadInput(f"{names} are {len(asked)} layouts, and one at a time can be had here: leave one out")
+    layout = asked[0] if asked else LAYOUTS[0]
+    check_options(chosen, layout)
+    for _, name, option in options():
+        if getattr(chosen, name) is None:
+            setattr(chosen, name, option.default)
+    return layout
+
+
+def check_options(chosen: argparse.Namespace, layout: type[Layout]) -> None:
+    """Raise BadInput if an option was given that belongs to other layouts only."""
+    given = [
+        (home, flag(name))
+        for home, name, _ in options()
+        if home is not layout and name not in layout.others and getattr(chosen, name) is not None
+    ]
+    if not given:
+        return
+    home, names = given[0][0], " and ".join(name for of, name in given if of is given[0][0])
+    are = f"{names} {'are' if ' and ' in names else 'is'}"
+    if layout.switch:
+        raise cli.BadInput(f"{are} for {home.name}, and not for {layout.name}: leave out {flag(layout.switch)}")
+    raise cli.BadInput(f"{are} for {home.name}: say with {flag(home.switch)} how many ranks make a {home.group}")
+
+
+def flag(name: str) -> str:
+    """An option as it is typed: "micro_batches" -> "--micro-batches"."""
+    return f"--{name.replace('_', '-')}"

@@ -1,0 +1,113 @@
+"""Data parallelism: each rank has the whole model; and the loop in which other layouts are data-parallel, too.
+
+Idea      A rank, or a group of ranks, takes its share of every batch; the gradients of the ranks that have the same
+          part of the model are summed in buckets while the backward pass goes on (`data_parallel/replica.py`).
+          What differs from layout to layout is a `Part`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from .. import cli, mpi
+from ..compression import hooks
+from ..compression.reduce import CannotEncode
+from ..data_parallel import replicate
+from ..data_parallel.accumulation import accumulate
+from ..data_parallel.replica import Replica, start_allreduce
+from ..models import Data, batch, loss_sum
+from .layout import Layout, Option, Trained, make_optimizer, progress
+
+LossSum = Callable[[nn.Module, Data], tuple[Tensor, float]]
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+def without_empty(loss_sum: LossSum) -> LossSum:
+    """The same loss; of no samples it is 0 at once. All ranks of a group have the same samples, so none waits."""
+    return lambda module, data: loss_sum(module, data) if len(data.y) else (torch.zeros(()), 0)
+
+
+class Part(NamedTuple):
+    """What a rank trains, and with whom.
+
+    copies      the ranks that average gradients with this one
+    module      this rank's part of the model
+    share       which share of a batch this rank takes, of how many
+    loss_sum    (module, data) -> the SUM of the loss over the data, and its count
+    own         what of its share this rank takes: Data -> Data
+    collect     puts the trained parts together again, into the whole model on every rank
+    communicate how a bucket is summed (Replica)
+    """
+
+    copies: Any
+    module: nn.Module
+    share: tuple[int, int]
+    loss_sum: LossSum = loss_sum
+    own: Callable[[Data], Data] = lambda data: data
+    collect: Callable[[], None] = nothing
+    communicate: Callable[[Any, int, Tensor], Any] = start_allreduce
+
+
+class DataParallel(Layout):
+    """Every rank has the whole model and a share of the batch."""
+
+    name = "data parallelism"
+    group = "rank"
+    options: ClassVar = {
+        "bucket": Option(25 * 2**20, {"type": cli.nbytes, "help": "4KiB, 1MiB, ... (default: 25MiB)"}),
+        "order": Option(
+            "reverse",
+            {"choices": ("reverse", "ready"), "help": "of the gradients in the buckets (default: reverse)"},
+        ),
+        "compress": Option(
+            "none",
+            {
+                "type": cli.OneOf("codec", hooks.CHOICES),
+                "metavar": "HOW",
+                "help": f"{', '.join(hooks.CHOICES)} (default: none)",
+            },
+        ),
+    }
+
+    @property
+    def inexact(self) -> str:
+        """Compressed gradients are not those of the serial program."""
+        return f"gradients are compressed by {self.chosen.compress}" if self.chosen.compress != "none" else ""
+
+    def lines(self) -> list[str]:
+        """How to start several ranks, if there is one."""
+        alone = "one rank averages with nobody; for more: mpirun -n 2 python -m reference.train"
+        return [] if self.ranks > 1 else [alone]
+
+    def part(self, comm, model: nn.Module) -> Part:
+        """All of the model. Collective."""
+        return Part(comm, model, (comm.rank, comm.size))
+
+    def train(self, comm, model: nn.Module, data: Data) -> Trained:
+        """Raises BadInput on every rank if a gradient cannot be encoded, for it is NaN."""
+        chosen, losses, seconds = self.chosen, [], []
+        replicate.broadcast_parameters(comm, model)
+        part = self.part(comm, model)
+        replica = Replica(part.copies, part.module, chosen.bucket, order=chosen.order, communicate=part.communicate)
+        replica.communicate = hooks.chosen(chosen.compress, replica)
+        optimizer = make_optimizer(chosen, part.module.parameters())
+        for number in progress(comm, chosen):
+            mine = part.own(batch(data, chosen.batch, number, chosen.seed, *part.share))
+            start = mpi.wtime(comm)
+            try:
+                loss, count = accumulate(replica, part.loss_sum, mine, chosen.micro_batches)
+            except CannotEncode as error:
+                told = f"--compress {chosen.compress}, step {number}: {error}; try a smaller --rate"
+                raise cli.BadInput(told) from None
+            optimizer.step()
+            seconds.append(mpi.wtime(comm) - start)
+            losses.append(part.copies.allreduce(loss) / count)
+        part.collect()
+        return Trained(losses, seconds)

@@ -1,0 +1,47 @@
+"""Which layout a command line asks for, and whether all of them are what `reference.train` asks of one."""
+
+import pytest
+
+from reference import cli, train
+from reference.layouts.catalogue import LAYOUTS, choose, options
+
+
+def typed(*arguments):
+    return train.parser().parse_args(arguments)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_layout_is_chosen_by_its_switch_and_the_options_of_all_are_filled_in(layout):
+    chosen = typed(*([f"--{layout.switch}", "2"] if layout.switch else []))
+    assert choose(chosen) is layout
+    assert layout.ranks_of_a_group(chosen) == (2 if layout.switch else 1)
+    assert {name: getattr(chosen, name) for _, name, _ in options()} == {
+        name: 2 if name == layout.switch else option.default for _, name, option in options()
+    }
+
+
+def test_options_are_left_open_by_the_parser_and_no_two_layouts_have_one():
+    names = [name for _, name, _ in options()]
+    assert len(set(names)) == len(names)
+    assert all(getattr(typed(), name) is None for name in names)
+    for layout in LAYOUTS:
+        assert set(layout.others) <= set(names) - set(layout.options)
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["--stages", "2", "--tensor", "2", "--context", "2"], "--stages and --tensor and --context are 3 layouts"),
+        (["--attention", "ring"], "--attention is for context parallelism: say with --context how many ranks"),
+        (["--tensor", "2", "--compress", "none"], "--compress is for data parallelism, and not for tensor parallelism"),
+        (["--stages", "2", "--pad", "--tokens", "zigzag"], "--pad is for tensor parallelism, and not for pipelines"),
+    ],
+)
+def test_what_belongs_to_other_layouts_is_refused(arguments, says):
+    with pytest.raises(cli.BadInput, match=says):
+        choose(typed(*arguments))
+
+
+def test_options_that_a_layout_shares_are_taken():
+    for switch in ("--tensor", "--context"):
+        assert choose(typed(switch, "2", "--bucket", "4KiB", "--order", "ready")).name.startswith(switch[2:])

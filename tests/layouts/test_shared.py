@@ -1,0 +1,70 @@
+"""Layouts whose ranks share a copy of a GPT: all have the serial program's weights in the end."""
+
+import pytest
+import torch
+
+from reference import train as program
+from reference.layouts import tensor_parallel
+from reference.models import GPT, Config, text, train
+from reference.worlds import RankFailed, launch
+
+
+def trained(comm, *arguments):
+    """The losses, and the weights that this rank has in the end; it began with others than rank 0."""
+    options = program.parser().parse_args(
+        ["--model", "gpt", "--layers", "1", "--steps", "3", "--batch", "6", *arguments]
+    )
+    kind = program.check_arguments(options)
+    layout = program.made(kind, comm.size, options)
+    model = layout.build(comm.rank)
+    done = layout.train(comm, model, text())
+    return done.losses, dict(model.named_parameters())
+
+
+@pytest.mark.parametrize(
+    "ranks, arguments",
+    [
+        (4, ["--tensor", "2", "--order", "ready", "--bucket", "4KiB"]),
+        (2, ["--tensor", "2", "--sequence-parallel"]),
+        (3, ["--tensor", "3", "--pad", "--overlap"]),
+        (4, ["--context", "2"]),
+        (2, ["--context", "2", "--attention", "ulysses"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_all_ranks_have_the_serial_programs_weights(ranks, arguments):
+    serial = GPT(Config(layers=1))
+    first = [weight.detach().clone() for weight in serial.parameters()]
+    losses = train(serial, text(), torch.optim.SGD(serial.parameters(), 0.3), 3, 6)
+    for ours, found in launch(trained, ranks, *arguments).results:
+        assert ours == pytest.approx(losses, rel=1e-5)
+        for (name, weight), before in zip(serial.named_parameters(), first, strict=True):
+            assert (found[name] - weight).abs().max() < 1e-5, name
+            assert (before - weight).abs().max() > 1e-4, f"{name} has hardly moved"
+
+
+def test_a_rank_whose_copy_of_a_shared_parameter_drifts_is_found_out(monkeypatch):
+    """A planted mistake: one rank of each group adds up something else for what all of them hold whole."""
+    part = tensor_parallel.TensorParallel.part
+
+    def drifting(self, comm, model):
+        made = part(self, comm, model)
+        if comm.rank % 2:
+            made.module.norm.weight.register_hook(lambda gradient: gradient + 1e-3)
+        return made
+
+    monkeypatch.setattr(tensor_parallel.TensorParallel, "part", drifting)
+    with pytest.raises(RankFailed, match="holds other values than a rank that has the same elements"):
+        launch(trained, 4, "--tensor", "2")
+
+
+def test_the_groups_choose_one_all_reduce(monkeypatch):
+    """Where each group measured the machine by itself, they could choose different ones, which round differently."""
+    of_ranks, asked = [], []
+    known, start = tensor_parallel.known, tensor_parallel.allreduce.start
+    monkeypatch.setattr(tensor_parallel, "known", lambda comm: of_ranks.append(comm.size) or known(comm))
+    monkeypatch.setattr(
+        tensor_parallel.allreduce, "start", lambda *given, **how: asked.append(how["machine"]) or start(*given, **how)
+    )
+    launch(trained, 4, "--tensor", "2")
+    assert of_ranks == [4] * 4 and asked and None not in asked
