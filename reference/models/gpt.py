@@ -67,10 +67,10 @@ def split_heads(qkv: Tensor, heads: int, groups: int) -> tuple[Tensor, Tensor, T
 
     What belongs to one group lies together, its a / g heads of queries, its k, its v: so it can be cut by groups.
     """
-    b, s, n = qkv.shape
-    d = n // (heads + 2 * groups)
-    q, k, v = qkv.view(b, s, groups, heads // groups + 2, d).split([heads // groups, 1, 1], dim=3)
-    return q.reshape(b, s, heads, d).transpose(1, 2), k.squeeze(3).transpose(1, 2), v.squeeze(3).transpose(1, 2)
+    each = heads // groups  # heads of queries in a group
+    d = qkv.shape[-1] // (heads + 2 * groups)
+    q, k, v = qkv.unflatten(-1, (groups, -1)).transpose(1, 2).split([each * d, d, d], dim=-1)  # each [b, g, s, .]
+    return (q if each == 1 else q.unflatten(-1, (each, d)).transpose(2, 3).flatten(1, 2)), k, v
 
 
 def repeat_groups(kv: Tensor, heads: int) -> Tensor:
