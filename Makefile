@@ -15,10 +15,11 @@ ON     =
 # programs that we start find mpirun, jupyter, ... of this environment
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help book serve test test-changed test-long test-machines lint notebooks bench install clean
+.PHONY: help book pdf serve test test-changed test-long test-machines lint notebooks bench install clean
 
 help:
 	@echo "make book        build the book, warnings are errors      make serve      show it at http://localhost:$(PORT)"
+	@echo "make pdf         the book in one PDF, build/every-rank-counts.pdf (needs Chromium)"
 	@echo "make test        all checks (CH=9, CH=worlds: only these) make lint       style, floors, types, rules only"
 	@echo "make test-changed   what differs from origin/main can break (BASE=HEAD: what is not committed)"
 	@echo "make test-long   properties with many examples instead of few, and a proof of every check of a grader"
@@ -37,6 +38,10 @@ book: $(STAMP)
 serve: book
 	@echo "Serving the book at http://localhost:$(PORT) (Ctrl-C stops it)"
 	$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(HTML)
+
+# the whole book in one file, printed by the browser that checks it
+pdf: book
+	$(BIN)/python .ci/pdf.py $(HTML) build/every-rank-counts.pdf
 
 test: $(STAMP)
 	$(BIN)/python .ci/test.py $(CH)
