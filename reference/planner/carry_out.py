@@ -23,7 +23,7 @@ from torch import Tensor
 
 from ..collectives.algorithms import allgather, alltoall, reduce_scatter
 from ..collectives.ring import ring_allreduce
-from .layouts import Flow, Layout, conversion
+from .layouts import Flow, TensorLayout, conversion
 from .operators import Operator
 from .sharding import Plan
 from .strategies import Strategy
@@ -31,14 +31,14 @@ from .strategies import Strategy
 # Layouts --------------------------------------------------------------------------------------------------------------
 
 
-def take(x: Tensor, layout: Layout, dims: str, P: int, rank: int) -> Tensor:
+def take(x: Tensor, layout: TensorLayout, dims: str, P: int, rank: int) -> Tensor:
     """What a rank has of a whole tensor in this layout: all, its slice, or as a summand all on rank 0, else zeros."""
     if layout.kind == "P":
         return x if rank == 0 else torch.zeros_like(x)
     return x.chunk(P, dims.index(layout.dim))[rank] if layout.kind == "S" else x
 
 
-def redistribute(comm, x: Tensor, have: Layout, want: Layout, dims: str) -> Tensor:
+def redistribute(comm, x: Tensor, have: TensorLayout, want: TensorLayout, dims: str) -> Tensor:
     """This rank's part of a tensor [dims] in the layout that is wanted; x is its part in the one that it has.
 
     The collective is the one that `conversion` names, in a ring; x is not changed.
@@ -181,7 +181,7 @@ class _Run:
             self.backward(operator, strategy, gradients)
         return self.carried
 
-    def own(self, x: Tensor, layout: Layout, dims: str) -> Tensor:
+    def own(self, x: Tensor, layout: TensorLayout, dims: str) -> Tensor:
         return take(x, layout, dims, self.comm.size, self.comm.rank)
 
     def forward(self, operator: Operator, strategy: Strategy, values) -> None:

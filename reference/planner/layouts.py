@@ -35,7 +35,7 @@ from ..collectives.ring import ring_allgather_cost, ring_allreduce_cost, ring_re
 from ..networks.network import Link
 
 
-class Layout(NamedTuple):
+class TensorLayout(NamedTuple):
     """How a tensor lies on the ranks. kind: "R", "S" or "P"; dim: the letter of the dimension that "S" cuts."""
 
     kind: str
@@ -45,19 +45,19 @@ class Layout(NamedTuple):
         return f"S({self.dim})" if self.kind == "S" else self.kind
 
 
-REPLICATED, PARTIAL = Layout("R"), Layout("P")
+REPLICATED, PARTIAL = TensorLayout("R"), TensorLayout("P")
 
 
-def sharded(dim: str) -> Layout:
+def sharded(dim: str) -> TensorLayout:
     """Cut along the dimension of this letter."""
-    return Layout("S", dim)
+    return TensorLayout("S", dim)
 
 
 class Flow(NamedTuple):
     """The layout of a tensor on its way forward, and that of its gradient on the way back."""
 
-    value: Layout
-    gradient: Layout
+    value: TensorLayout
+    gradient: TensorLayout
 
     def __str__(self) -> str:
         return f"{self.value}/{self.gradient}"
@@ -73,7 +73,7 @@ def cut(dim: str) -> Flow:
     return Flow(sharded(dim), sharded(dim))
 
 
-class Transfer(NamedTuple):
+class CollectiveCall(NamedTuple):
     """One collective of a plan.
 
     operator    whose input, output or weight it is
@@ -93,7 +93,7 @@ def elements(dims: str, sizes: Mapping[str, int]) -> int:
     return prod(sizes[dim] for dim in dims)
 
 
-def local_elements(layout: Layout, dims: str, sizes: Mapping[str, int], P: int) -> int:
+def local_elements(layout: TensorLayout, dims: str, sizes: Mapping[str, int], P: int) -> int:
     """The elements that one rank holds: a P-th if the tensor is cut, else as many as it has."""
     return elements(dims, sizes) // (P if layout.kind == "S" else 1)
 
@@ -101,7 +101,7 @@ def local_elements(layout: Layout, dims: str, sizes: Mapping[str, int], P: int) 
 COLLECTIVE = {"SR": "allgather", "PR": "allreduce", "PS": "reduce_scatter", "SS": "alltoall"}
 
 
-def conversion(have: Layout, want: Layout) -> str:
+def conversion(have: TensorLayout, want: TensorLayout) -> str:
     """The collective that turns one layout into another: the table above. "" if nothing has to be sent."""
     return "" if have == want else COLLECTIVE.get(have.kind + want.kind, "")
 
@@ -114,21 +114,21 @@ TIME = {
 SENT = {"allgather": 1, "reduce_scatter": 1, "allreduce": 2}  # in units of (P - 1) n, all ranks together
 
 
-def transfer_cost(transfer: Transfer, P: int, itemsize: int, link: Link) -> Cost:
+def transfer_cost(transfer: CollectiveCall, P: int, itemsize: int, link: Link) -> Cost:
     """Seconds of a transfer on P ranks, by the closed form of its algorithm."""
     if transfer.collective == "alltoall":
         return pairwise_alltoall_cost(P, transfer.elements // P, itemsize, link)
     return TIME[transfer.collective](P, transfer.elements, itemsize, link)
 
 
-def transfer_bytes(transfer: Transfer, P: int, itemsize: int) -> int:
+def transfer_bytes(transfer: CollectiveCall, P: int, itemsize: int) -> int:
     """Bytes that all ranks together send."""
     if transfer.collective == "alltoall":
         return (P - 1) * (transfer.elements // P) * itemsize
     return SENT[transfer.collective] * (P - 1) * transfer.elements * itemsize
 
 
-def between(operator: str, made: Flow, wanted: Flow, count: int, gradient: bool = True) -> list[Transfer]:
+def between(operator: str, made: Flow, wanted: Flow, count: int, gradient: bool = True) -> list[CollectiveCall]:
     """What is sent between who makes a tensor of `count` elements and who takes it: forward, and backward.
 
     gradient: whether there is one; tokens have none.
@@ -136,4 +136,4 @@ def between(operator: str, made: Flow, wanted: Flow, count: int, gradient: bool 
     ways = [("forward", conversion(made.value, wanted.value))]
     if gradient:
         ways.append(("backward", conversion(wanted.gradient, made.gradient)))
-    return [Transfer(operator, phase, collective, count) for phase, collective in ways if collective]
+    return [CollectiveCall(operator, phase, collective, count) for phase, collective in ways if collective]

@@ -27,7 +27,7 @@ from math import prod
 
 import numpy as np
 
-from .layouts import Transfer, between, transfer_bytes, transfer_cost
+from .layouts import CollectiveCall, between, transfer_bytes, transfer_cost
 from .operators import Graph
 from .strategies import Setting, Strategy, price, strategies
 
@@ -47,7 +47,7 @@ class Plan:
     graph: Graph
     setting: Setting
     chosen: tuple[Strategy, ...]
-    transfers: tuple[Transfer, ...]
+    transfers: tuple[CollectiveCall, ...]
     compute: float
     communication: float
     kept: int
@@ -137,7 +137,7 @@ class Problem:
             for e, (left, right) in enumerate(sizes)
         ]
 
-    def sent(self, e: int, s: int, t: int) -> list[Transfer]:
+    def sent(self, e: int, s: int, t: int) -> list[CollectiveCall]:
         """What edge e sends if who makes it has strategy s, and who takes it t."""
         edge = self.edges[e]
         made, wanted = self.strategies[edge.source][s].makes, self.strategies[edge.dest][t].takes[edge.slot]

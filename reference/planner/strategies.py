@@ -35,9 +35,9 @@ from .layouts import (
     SHARED,
     SUMMANDS,
     WHOLE,
+    CollectiveCall,
     Flow,
-    Layout,
-    Transfer,
+    TensorLayout,
     conversion,
     cut,
     elements,
@@ -80,7 +80,7 @@ class Strategy(NamedTuple):
     letter: str
     takes: tuple[Flow, ...]
     uses: tuple[Flow, ...]
-    holds: tuple[Layout, ...]
+    holds: tuple[TensorLayout, ...]
     reads: tuple[Flow, ...]
     makes: Flow
 
@@ -89,7 +89,7 @@ class Price(NamedTuple):
     """What a strategy costs a rank: seconds of computation, transfers, bytes kept, and bytes for a moment."""
 
     seconds: float
-    transfers: tuple[Transfer, ...]
+    transfers: tuple[CollectiveCall, ...]
     kept: int
     working: int
 
@@ -156,7 +156,7 @@ def price(operator: Operator, strategy: Strategy, sizes: Mapping[str, int], sett
     """What an operator costs in this way: seconds, transfers, and bytes of memory on each rank."""
     P, itemsize = setting.P, setting.itemsize
 
-    def local(layout: Layout, dims: str) -> int:
+    def local(layout: TensorLayout, dims: str) -> int:
         return local_elements(layout, dims, sizes, P)
 
     used = [local(flow.value, dims) for flow, dims in zip(strategy.uses, operator.reads)]
@@ -176,7 +176,7 @@ def price(operator: Operator, strategy: Strategy, sizes: Mapping[str, int], sett
     )
 
 
-def own_transfers(operator: Operator, strategy: Strategy, sizes: Mapping[str, int]) -> Iterator[Transfer]:
+def own_transfers(operator: Operator, strategy: Strategy, sizes: Mapping[str, int]) -> Iterator[CollectiveCall]:
     """The collectives within an operator: inputs and weights that it gathers, gradients of weights, its own sums."""
     tensors = [
         *zip(operator.reads, strategy.takes, strategy.uses),
@@ -186,7 +186,7 @@ def own_transfers(operator: Operator, strategy: Strategy, sizes: Mapping[str, in
         ways = [("forward", have.value, use.value), ("backward", have.value, use.value)]
         for phase, old, new in [*ways, ("backward", use.gradient, have.gradient)]:
             if collective := conversion(old, new):
-                yield Transfer(operator.name, phase, collective, elements(dims, sizes))
+                yield CollectiveCall(operator.name, phase, collective, elements(dims, sizes))
     dims, times = (operator.inside or {}).get(strategy.letter, ("", 0))
     for _ in range(times):
-        yield Transfer(operator.name, "forward", "allreduce", elements(dims, sizes))
+        yield CollectiveCall(operator.name, "forward", "allreduce", elements(dims, sizes))

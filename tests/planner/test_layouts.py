@@ -11,7 +11,7 @@ from reference.planner.layouts import (
     SHARED,
     SUMMANDS,
     WHOLE,
-    Transfer,
+    CollectiveCall,
     between,
     conversion,
     cut,
@@ -45,7 +45,7 @@ def test_conversions_give_the_same_tensor_and_send_what_they_cost(have, want, P)
     assert torch.equal(together(run.results, want, "bsh"), x)
     assert {part.numel() for part in run.results} == {local_elements(want, "bsh", SIZES, P)}
     if collective := conversion(have, want):
-        transfer = Transfer("x", "forward", collective, x.numel())
+        transfer = CollectiveCall("x", "forward", collective, x.numel())
         assert sum(run.bytes_sent) == transfer_bytes(transfer, P, 8)
         assert run.seconds == pytest.approx(transfer_cost(transfer, P, 8, LINK).seconds)
     else:
@@ -54,10 +54,10 @@ def test_conversions_give_the_same_tensor_and_send_what_they_cost(have, want, P)
 
 def test_the_bytes_of_each_collective():
     P, n = 4, 96
-    sent = {c: transfer_bytes(Transfer("x", "forward", c, n), P, 1) for c in ("allgather", "reduce_scatter")}
+    sent = {c: transfer_bytes(CollectiveCall("x", "forward", c, n), P, 1) for c in ("allgather", "reduce_scatter")}
     assert sent == {"allgather": 3 * n, "reduce_scatter": 3 * n}
-    assert transfer_bytes(Transfer("x", "forward", "allreduce", n), P, 1) == 6 * n
-    assert transfer_bytes(Transfer("x", "forward", "alltoall", n), P, 1) == 3 * n / 4
+    assert transfer_bytes(CollectiveCall("x", "forward", "allreduce", n), P, 1) == 6 * n
+    assert transfer_bytes(CollectiveCall("x", "forward", "alltoall", n), P, 1) == 3 * n / 4
 
 
 def kinds(made, wanted, gradient=True):
