@@ -64,9 +64,13 @@ def ring_sum(comm, term: Callable[[int], Tensor]) -> Tensor:
     return so_far
 
 
-def weight_gradient(dy: Tensor, x: Tensor) -> Tensor:
-    """dY^T X, summed over sequences and tokens: [b, s, outputs], [b, s, inputs] -> [outputs, inputs]."""
-    return dy.flatten(0, -2).T @ x.flatten(0, -2)
+def weight_gradient(dy: Tensor, x: Tensor, so_far: Tensor | None = None) -> Tensor:
+    """dY^T X, summed over sequences and tokens: [b, s, outputs], [b, s, inputs] -> [outputs, inputs].
+
+    so_far: of other blocks, to which it is added in place.
+    """
+    dy, x = dy.flatten(0, -2).T, x.flatten(0, -2)
+    return dy @ x if so_far is None else so_far.addmm_(dy, x)
 
 
 class GatherMatmul(torch.autograd.Function):
@@ -88,7 +92,9 @@ class GatherMatmul(torch.autograd.Function):
         (x, weight), comm = ctx.saved_tensors, ctx.comm
         parts = blocks(dy, comm.size, TOKENS)
         dx = ring_sum(comm, lambda rank: parts[rank] @ weight)
-        dw = sum(weight_gradient(parts[rank], block) for rank, block in ring_blocks(comm, x))
+        dw = None
+        for rank, block in ring_blocks(comm, x):
+            dw = weight_gradient(parts[rank], block, dw)
         return None, dx, dw
 
 
@@ -107,10 +113,10 @@ class MatmulScatter(torch.autograd.Function):
     def backward(ctx, dy: Tensor):
         """dX = gather(dY) A^T, block by block, and dA from the same blocks."""
         (x, weight), comm = ctx.saved_tensors, ctx.comm
-        parts, dx, dw = blocks(x, comm.size, TOKENS), [x.new_empty(0)] * comm.size, torch.zeros_like(weight)
+        parts, dx, dw = blocks(x, comm.size, TOKENS), [x.new_empty(0)] * comm.size, None
         for rank, block in ring_blocks(comm, dy):
             dx[rank] = block @ weight
-            dw += weight_gradient(block, parts[rank])
+            dw = weight_gradient(block, parts[rank], dw)
         return None, torch.cat(dx, TOKENS), dw
 
 
