@@ -25,6 +25,12 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
     ),
     2: ("claims/test_02_data_parallel.py", "data_parallel", "models", "production/test_ddp.py", "test_train.py"),
     3: ("asynchronous", "compression", "claims/test_03_communication_efficient.py", "production/test_powersgd_hook.py"),
+    6: (
+        "claims/test_06_tensor_parallel.py",
+        "planner",
+        "production/test_tensor_parallel.py",
+        "tensor_parallel",
+    ),
     9: ("claims/test_09_pipelines.py", "pages/test_explorer.py", "pipeline", "production/test_pipeline.py"),
 }
 
