@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from reference import train as program
-from reference.layouts import tensor_parallel
+from reference.data_parallel.replica import Replica
+from reference.layouts import data_parallel, tensor_parallel
 from reference.models import GPT, Config, text, train
 from reference.worlds import RankFailed, launch
 
@@ -68,3 +69,45 @@ def test_the_groups_choose_one_all_reduce(monkeypatch):
     )
     launch(trained, 4, "--tensor", "2")
     assert of_ranks == [4] * 4 and asked and None not in asked
+
+
+@pytest.mark.parametrize(
+    "arguments, calls",
+    [
+        # embedding, block forward and backward, head backward, the loss's two; the count of samples
+        (["--tensor", "2"], {"Allreduce": 1 + 4 + 1 + 2, "Iallreduce": 1, "Isend": 0}),
+        (["--tensor", "2", "--overlap"], {"Allreduce": 1 + 2 + 1 + 2, "Iallreduce": 1 + 2, "Isend": 0}),
+        (["--tensor", "2", "--sequence-parallel"], {"Allgather": 6, "Reduce_scatter_block": 6, "Isend": 0}),
+        # forward 2 + 2, backward 2 + 2 and 2 for what is gathered again; embedding and head do not overlap
+        (
+            ["--tensor", "2", "--sequence-parallel", "--overlap"],
+            {"Allgather": 2, "Reduce_scatter_block": 2, "Isend": 10},
+        ),
+        # keys and values there and again, the sums of their gradients; one bucket
+        (["--context", "2"], {"Isend": 1 + 2 + 1}),
+        (["--context", "2", "--attention", "ulysses"], {"Isend": 4 + 4 + 1}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_the_form_that_was_asked_for_is_what_communicates(arguments, calls):
+    one, three = (launch(trained, 2, *arguments, "--steps", steps).calls[0] for steps in ("1", "3"))
+    assert {name: (three[name] - one[name]) / 2 for name in calls} == calls
+
+
+def test_buckets_are_those_that_were_asked_for(monkeypatch):
+    asked = []
+
+    def recording(comm, module, bucket, order, **how):
+        asked.append((bucket, order))
+        return Replica(comm, module, bucket, order=order, **how)
+
+    monkeypatch.setattr(data_parallel, "Replica", recording)
+    launch(trained, 2, "--context", "2", "--bucket", "4KiB", "--order", "ready")
+    assert asked == [(4096, "ready")] * 2
+
+
+@pytest.mark.parametrize("tokens", ["zigzag", "contiguous", "striped"])
+def test_a_rank_has_the_tokens_that_were_asked_for(tokens):
+    options = program.parser().parse_args(["--model", "gpt", "--context", "4", "--tokens", tokens])
+    layout = program.made(program.check_arguments(options), 4, options)
+    assert layout.tokens.name == tokens and layout.tokens.ranks == 4
