@@ -113,9 +113,9 @@ def mapping(forward: Action, backward: Action, doc: str) -> Action:
     return mapped
 
 
-copy = mapping(same, all_reduce, "x goes to all ranks as it is; its gradients come back as a sum.")
-total = mapping(all_reduce, same, "The sum of all ranks' x; the gradient goes to each term as it is.")
-scatter = mapping(own_block, all_gather, "This rank's block of x along `dim`, where all ranks have the same x.")
-gather = mapping(all_gather, own_block, "All blocks along `dim`, for ranks that go on alike with the whole.")
-gather_total = mapping(all_gather, reduce_scatter, "All blocks along `dim`, for ranks that use the whole differently.")
-scatter_total = mapping(reduce_scatter, all_gather, "This rank's block, along `dim`, of the sum of all ranks' x.")
+copy = mapping(same, all_reduce, "x as it is; backward, the gradients are summed")
+total = mapping(all_reduce, same, "the sum of all x; backward, the gradient as it is")
+scatter = mapping(own_block, all_gather, "this rank's block of an x that all share")
+gather = mapping(all_gather, own_block, "all blocks, for ranks that go on alike")
+gather_total = mapping(all_gather, reduce_scatter, "all blocks, used differently")
+scatter_total = mapping(reduce_scatter, all_gather, "this rank's block of the sum")
