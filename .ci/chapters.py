@@ -14,6 +14,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 LEAN = ROOT / ".ci/lean"
+SETTINGS = """settings = get_config()
+settings.InteractiveShell.system_raise_on_error = True
+settings.InlineBackend.figure_formats = {"retina"}
+"""
 
 TESTS = {  # chapter: its packages and modules in tests/, which mirrors reference/
     1: (
@@ -123,8 +127,8 @@ def environment() -> dict[str, str]:
 
 
 def kernels() -> dict[str, str]:
-    """Return the environment in which notebooks are run: a shell command that fails is an error there."""
+    """Return the environment of notebooks: a shell command that fails is an error, figures have twice the pixels."""
     profile = ROOT / "build/ipython/profile_default"
     profile.mkdir(parents=True, exist_ok=True)
-    (profile / "ipython_config.py").write_text("get_config().InteractiveShell.system_raise_on_error = True\n")
+    (profile / "ipython_config.py").write_text(SETTINGS)
     return {**environment(), "IPYTHONDIR": str(profile.parent)}

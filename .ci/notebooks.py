@@ -4,7 +4,8 @@
     python .ci/notebooks.py 9     chapter 9
 
 A figure is drawn from data that its cell prints. So if a cell's code and printed text are the same as before, its old
-outputs are kept, pictures included: a new version of the drawing library does not rewrite megabytes of history.
+outputs are kept, pictures included: a new version of the drawing library does not rewrite megabytes of history. A
+picture that is not stored in the form of figures.py is drawn anew.
 Cells tagged `nbval-ignore-output` (timings) always store what this run gave.
 """
 
@@ -14,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import figures
 import nbformat
 from nbclient import NotebookClient
 
@@ -37,13 +39,19 @@ def words_of(cell) -> list[str]:
     ]
 
 
+def is_kept(cell, before) -> bool:
+    """Whether a cell that was run again keeps the outputs that it had before."""
+    varies = VARIES in cell.metadata.get("tags", [])
+    return not varies and words_of(before) == words_of(cell) and figures.stored_so(before)
+
+
 def keep_old_outputs(new, old) -> int:
     """Put the old outputs into every cell whose code and printed text are as before; return how many were new."""
     known = {cell.source: cell for cell in old.cells if cell.cell_type == "code"}
     changed = 0
     for cell in (cell for cell in new.cells if cell.cell_type == "code"):
         before = known.get(cell.source)
-        if before is not None and VARIES not in cell.metadata.get("tags", []) and words_of(before) == words_of(cell):
+        if before is not None and is_kept(cell, before):
             cell.outputs = before.outputs
         else:
             changed += 1
@@ -76,6 +84,7 @@ def execute(path: Path) -> None:
     for cell in new.cells:
         cell.metadata.pop("execution", None)
         merge_streams(cell)
+        figures.store(cell)
     changed = keep_old_outputs(new, old)
     new.metadata = nbformat.from_dict(METADATA)
     text = nbformat.writes(new) + "\n"
