@@ -30,20 +30,21 @@ FORMS = {
     "sequence": {"sequence": True},
     "sequence, overlap": {"sequence": True, "overlap": True},
 }
-CASES = [  # ranks, what is particular about the model
-    (1, {}),
-    (2, {"tied": False}),
-    (3, {}),  # 8 heads, 128 units and 32 tokens of the vocabulary, all padded
-    (4, {"kv_heads": 4, "dropout": 0.1}),
-    (4, {"kv_heads": 2}),  # two ranks have a copy of each group
-    (3, {"kv_heads": 2, "vocabulary": 31, "tied": False}),  # the third rank has a group of zeros
-    (8, {"kv_heads": 1, "dropout": 0.1}),
-    (8, {}),
+CASES = [  # ranks, what is particular about the model, forms
+    (1, {}, ["sequence, overlap"]),
+    (2, {"tied": False}, list(FORMS)),
+    (3, {}, ["tensor", "sequence"]),  # 8 heads, 128 units and 32 tokens of the vocabulary, all padded
+    (4, {"kv_heads": 4, "dropout": 0.1}, ["overlap", "sequence"]),
+    (4, {"kv_heads": 2}, ["tensor", "sequence, overlap"]),  # two ranks have a copy of each group
+    (3, {"kv_heads": 2, "vocabulary": 31, "tied": False}, ["sequence"]),  # the third rank has a group of zeros
+    (8, {"kv_heads": 1, "dropout": 0.1}, ["tensor"]),
+    (8, {}, ["sequence"]),
 ]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("ranks, particular", CASES, ids=[f"{ranks} {names}" for ranks, names in CASES])
+@pytest.mark.parametrize(
+    "ranks, particular, form", [(ranks, particular, form) for ranks, particular, forms in CASES for form in forms]
+)
 def test_loss_and_gradients_of_the_serial_model(ranks, particular, form):
     config = SMALL._replace(**particular)
     loss, gradients = serial_loss_and_gradients(config)
@@ -56,7 +57,7 @@ def test_loss_and_gradients_of_the_serial_model(ranks, particular, form):
 def test_so_it_is_on_real_ranks():
     config = SMALL._replace(kv_heads=2, dropout=0.1)
     loss, gradients = serial_loss_and_gradients(config)
-    for form in FORMS.values():
+    for form in (FORMS["overlap"], FORMS["sequence"]):
         ours, found, _ = launch(parallel_loss_and_gradients, 4, config, form, world="mpi").results[3]
         assert abs(ours / loss - 1) < allowed(config, 4) and off(found, gradients) < allowed(config, 4)
 
@@ -75,7 +76,7 @@ def trained(comm, config, steps, how):
     return losses, {name: whole(comm, parameter) for name, parameter in model.named_parameters()}
 
 
-@pytest.mark.parametrize("ranks, form", [(2, "sequence"), (3, "tensor"), (4, "overlap")])
+@pytest.mark.parametrize("ranks, form", [(2, "sequence, overlap"), (3, "tensor")])
 def test_twenty_steps_of_training_are_the_serial_programs(ranks, form):
     config = Config(length=24, width=24, heads=4, kv_heads=2, layers=1, dropout=0.1)
     serial, steps = models.GPT(config, 1).double(), 20

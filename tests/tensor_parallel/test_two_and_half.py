@@ -32,6 +32,7 @@ def test_the_serial_product_and_what_is_sent(ranks, layers):
     )
 
 
+@pytest.mark.long  # to start eight real ranks for this alone takes 15 s
 @pytest.mark.mpi
 def test_so_it_is_on_real_ranks():
     found = launch(program, 8, 2, world="mpi").results[:4]
