@@ -9,6 +9,11 @@ EXCHANGE = "comm.Sendrecv(x, {}=partner, recvbuf=other, {}=partner)"
 WAITING = "waiting, g, status = (set(clock), np.empty_like(w), {})"
 CAME = "came, went, status = ([0] * comm.size, [0] * comm.size, {})"
 BITS = "for bit in reversed(range(d.bit_length(){})):"
+MERGED = "o = (w1[:, None] * o1 + w2[:, None] * o2) / np.where(total > {}, total, 1.0)[:, None]"
+DIVIDED = "return (o / np.where(total > {}, total, 1.0)[:, None], m + np.log(total))"
+EARLY = "early = list(range({}))[rank * u:rank * u + u]"
+ROOMS = "leaving, coming = (rooms[step % 2], rooms[(step {} 1) % 2])"
+LAST = "return total + compute(comm, rooms[(comm.size {} 1) % 2])"
 QUICKER = "return (tp, pp, 'TP' if tp_seconds {} pp_seconds else 'PP')"
 PROOF = "p, columns, done, micro = (len(rows), len(rows[{}]), set(), set())"
 WHEN = "p, columns, when = (len(rows), len(rows[{}]), {{}})"
@@ -76,6 +81,21 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     },
     "how_many_to_send": {
         f"{BITS.format('')}  ->  {BITS.format(' + 1')}": "that bit alone is more than d",
+    },
+    # Chapter 7
+    "merge_two": {
+        f"{MERGED.format(0)}  ->  {MERGED.format(1)}": "the larger weight is 1, so their sum is at least 1, or 0",
+    },
+    "blockwise_attention": {
+        f"{DIVIDED.format(0)}  ->  {DIVIDED.format(1)}": "the largest weight of a row is 1",
+    },
+    "zigzag_positions": {
+        f"{EARLY.format('s')}  ->  {EARLY.format('s + 1')}": "no early chunk comes so far",
+        f"{EARLY.format('s')}  ->  {EARLY.format('s - 1')}": "the same",
+    },
+    "overlap_the_ring": {
+        f"{ROOMS.format('+')}  ->  {ROOMS.format('-')}": "one more and one less are the same room of two",
+        f"{LAST.format('-')}  ->  {LAST.format('+')}": "the same",
     },
     # Chapter 9
     "tp_or_pp": {

@@ -1,0 +1,1 @@
+"""The graders of chapter 7, a module a level."""
