@@ -4,10 +4,10 @@
 
 Every page must load without a request to another host, without an error on the console and without a missing file; its
 mathematics must be typeset; its pictures must have an alternative text; its links within the book must lead somewhere;
-it must fit a phone and weigh at most 1.5 MB; axe-core must find nothing against its accessibility; and a search for
-"ring" must find something. Some page must have a step-through of recorded all-reduces, and by keyboard, mouse and touch
-it must show what was recorded; some page an explorer of schedules (check_explorer.py); some page a quiz
-(check_quiz.py); some page a checklist whose marks stay.
+it must fit a phone and weigh at most 1.5 MB; axe-core must find nothing against its accessibility, on a desktop and on
+a phone; and a search for "ring" must find something. Some page must have a step-through of recorded all-reduces, and by
+keyboard, mouse and touch it must show what was recorded; some page an explorer of schedules (check_explorer.py); some
+page a quiz (check_quiz.py); some page a checklist whose marks stay.
 Exit status 0 only if all of it holds.
 """
 
@@ -32,6 +32,8 @@ from playwright.sync_api import Error, Page, TimeoutError, sync_playwright
 from chapters import ROOT
 
 MOST_BYTES, WIDGET_BYTES = 1_500_000, 500_000  # of a page with all that it loads, as stored; and of its widgets
+FITTED = 400  # ms after which formulas have been fitted to a new width, and scroll.js has seen them
+PHONE_RULES = ["color-contrast", "scrollable-region-focusable", "target-size"]  # what another width can break
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -199,12 +201,19 @@ def rules_of_access() -> str | None:
 
 
 def check_access(check: Checks, page: Page, name: str, axe: str | None) -> None:
-    """Ask axe-core about the page as it is now, in light and, for its contrasts, in dark; listings are all alike."""
+    """Ask axe-core about a page on a desktop, in light and, for its contrasts, in dark; then as a phone shows it.
+
+    Listings are all alike.
+    """
     if axe is None or (name.startswith("_modules/") and name != "_modules/index.html"):
         return
     page.add_style_tag(content="* { transition: none !important }")  # a colour on its way to another one is neither
     page.evaluate(axe)
     wrong = page.evaluate(AXE_RUN, None)
+    page.set_viewport_size(PHONE)
+    page.wait_for_timeout(FITTED)
+    wrong += [f"on a phone: {each}" for each in page.evaluate(AXE_RUN, PHONE_RULES)]
+    page.set_viewport_size(DESKTOP)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     wrong += page.evaluate(AXE_RUN, ["color-contrast"])
     page.evaluate("document.documentElement.dataset.theme = 'light'")

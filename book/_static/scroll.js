@@ -1,6 +1,9 @@
 // A formula that is wider than the page scrolls in its box; as a tab stop it does so by the arrow keys, too.
-const reach = () => document.querySelectorAll(".bd-article div.math").forEach((box) => {
-  if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+// On a phone this holds for formulas in a line of text as well: there they have boxes (custom.css).
+const reach = () => document.querySelectorAll(".bd-article :is(div, span).math").forEach((box) => {
+  const scrolls = box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX === "auto";
+  if (scrolls) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
 });
 
 window.addEventListener("load", async () => {
