@@ -5,7 +5,13 @@ import pytest
 import torch
 
 from reference.models import GPT, Config
+from reference.networks import Link, uniform
 from reference.perf.accelerators import accelerator
+from reference.perf.roofline import Device
+from reference.planner.blocks import block, layer, sizes
+from reference.planner.programme import integer_programme
+from reference.planner.sharding import Problem
+from reference.planner.strategies import Setting
 from reference.tensor_parallel import degree, volume
 from reference.worlds import launch
 
@@ -70,3 +76,35 @@ def test_on_four_ranks_two_dimensions_never_send_less_in_training():
     for h in (64, 1024, 16384):
         for m in (1, 10**3, 10**6, 10**9):
             assert volume.mlp_2d(4, m, h) > volume.mlp_1d(4, m, h)
+
+
+def test_a_degree_that_divides_the_heads_may_still_not_suit_the_groups():
+    """36 heads in 6 groups: 4 divides the heads, and neither divides 6 nor is a multiple of it."""
+    assert degree.check_degree(4, Config(width=36 * 4, heads=36, kv_heads=6))
+    assert not degree.check_degree(12, Config(width=36 * 4, heads=36, kv_heads=6))
+
+
+def test_the_gaps_of_eight_ranks_are_three_times_those_of_two():
+    """On the network of "See it": 14 steps in place of 2, and 7/4 of the bytes."""
+    config, network = Config(length=24, width=64, heads=8, layers=1), uniform(6e-5, 1.6e-8)
+    two, eight = (degree.layer_time(P, 4, 24, config, Device(1e9, np.inf), network, 4, "ring") for P in (2, 8))
+    assert 1e3 * two.communicating == pytest.approx(2.1, abs=0.06)
+    assert 1e3 * eight.communicating == pytest.approx(6.1, abs=0.06)
+    assert two.computing == pytest.approx(4 * eight.computing) and eight.communicating > eight.computing
+
+
+def test_the_programme_leaves_norms_whole_that_take_no_time():
+    """The control for what the page gives as the cause: with them free, nothing is cut along the tokens."""
+    made, link = block(layer("x"), sizes(1, 2048, 4096, 32)), Link(1e-6, 1e-11)
+    for bandwidth, way in ((2e12, "split s"), (np.inf, "whole")):
+        plan = integer_programme(Problem(made, Setting(4, link, Device(312e12, bandwidth))))
+        assert {plan.strategy(name).name for name in ("norm1", "norm2")} == {way}
+
+
+def test_two_stages_of_a_70b_do_not_fit_and_four_do():
+    def needed(p, t=8):
+        return (16 * 69e9 / p + 34 * 4096 * 8192 * 80) / t
+
+    room = accelerator("H100 SXM").memory
+    assert 1e-9 * needed(2) == pytest.approx(80.4, abs=0.05)
+    assert needed(2) > 0.9 * room > needed(4)

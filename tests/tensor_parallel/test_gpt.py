@@ -11,10 +11,11 @@ from reference.models import train as train_serially
 from reference.perf.meter import Meter
 from reference.tensor_parallel import GPT, whole
 from reference.tensor_parallel.dropout import Masks
-from reference.tensor_parallel.gpt import Block
+from reference.tensor_parallel.gpt import Block, drop_tokens
 from reference.worlds import LaunchError, launch
 
 from .cases import (
+    SEED,
     SMALL,
     allowed,
     off,
@@ -128,6 +129,27 @@ def test_what_is_kept_inside_the_layers_is_shared_and_with_sequence_all_of_it():
         assert abs(live - gathered - (outside + inside) / P) <= stream / P + 1000
 
 
+def test_dropout_in_training_is_alike_where_the_tokens_are_and_differs_where_each_rank_has_its_own():
+    def program(comm, sequence):
+        return drop_tokens(comm, Masks(comm, SEED), torch.ones(2, 12, 32), 0.5, sequence)
+
+    alike, apart = (launch(program, 2, sequence).results for sequence in (False, True))
+    assert torch.equal(*alike)
+    assert 0.4 < (apart[0] == apart[1]).double().mean() < 0.6  # independent masks agree on a half
+
+
+def test_frozen_parameters_stay_frozen():
+    def program(comm):
+        serial = serial_gpt()
+        for parameter in serial.blocks[0].parameters():
+            parameter.requires_grad_(False)
+        model = GPT(comm, serial)
+        return {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+
+    frozen = {f"blocks.0.{name}" for name, _ in serial_gpt().blocks[0].named_parameters()}
+    assert launch(program, 2).results == [frozen] * 2
+
+
 # What goes wrong -----------------------------------------------------------------------------------------------------
 
 
@@ -193,7 +215,7 @@ def test_padding_stays_zero():
 
 
 def test_logits_are_those_of_the_serial_model_without_the_padding():
-    serial = serial_gpt(SMALL._replace(vocabulary=31))
+    serial = serial_gpt(SMALL._replace(vocabulary=31, dropout=0.1)).eval()  # nothing is dropped after training
     x = tokens(serial.config).x
     with torch.no_grad():
         for found in launch(lambda comm: GPT(comm, serial, pad=True).eval().logits(x).detach(), 3).results:
