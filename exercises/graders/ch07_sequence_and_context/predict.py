@@ -72,7 +72,10 @@ bytes_of_attention = Exercise(
                 (of(COLLECT, lambda b, s, a, g, d, P, i: 2 * keys(b, s, g, d, P, i)), GIVEN_ALONE),
                 (of(COLLECT, lambda b, s, a, g, d, P, i: 2 * keys(b, s, a, d, P, i)), GIVEN_ALONE),
                 (of(COLLECT, lambda b, s, a, g, d, P, i: collected(b, s, a, a, d, P, i)), ALL_HEADS),
-                (of(COLLECT, lambda b, s, a, g, d, P, i: collected(b, s, a, 1, d, P, i)), "Heads are missing: g each."),
+                (
+                    of(COLLECT, lambda b, s, a, g, d, P, i: collected(b, s, a, 1, d, P, i)),
+                    "One head is counted. Keys and values have g of them, each of width d.",
+                ),
                 (of(COLLECT, lambda b, s, a, g, d, P, i: 2 * P * keys(b, s, g, d, P, i)), P_TIMES),
                 (of(COLLECT, lambda b, s, a, g, d, P, i: collected(b, s, a, g, d, P, i) / 2), ONE_OF_TWO),
                 (of(COLLECT, lambda b, s, a, g, d, P, i: collected(b, s, a, g, d, P, 1)), PER_TOKEN),

@@ -229,12 +229,12 @@ def one_block_at_a_time(case, answer):
         )
     longest = max((len(k) for k, _, _ in blocks.blocks), default=0)
     (s, d), room = q.shape, 20_000
-    room += 10 * FLOAT * (s * longest + 2 * longest * d + 2 * s * d)
+    room += 6 * FLOAT * (s * longest + 2 * longest * d + 2 * s * d)
     if most <= room:
         return None
     every = sum(len(k) for k, _, _ in blocks.blocks)
     return Finding(
-        f"{most:,} bytes were held at a time. One block, its scores and the output, ten times over, are {room:,}; all "
+        f"{most:,} bytes were held at a time. One block, its scores and the output, six times over, are {room:,}; all "
         f"keys and values are {2 * FLOAT * every * d:,} bytes, and all scores {FLOAT * every * s:,}.",
         "Something is kept of every block. Of what has come so far only m, the sum and the output are needed, and "
         "none of them grows with the number of keys.",
@@ -252,7 +252,8 @@ blockwise_attention = Exercise(
         (3, 5, 2, [(8, 2), (6, 2)], 1.0),  # nobody sees anything
         (2, 5, 2, [], 1.0),
         (3, 4, 4, [(4 * i, 4) for i in range(3)], 1.0),
-        (32, 32, 1584, [(16 * i, 16) for i in range(101)], 1.0),
+        (130, 8, 20, [(0, 40), (80, 70), (40, 40)], 1.0),
+        (16, 8, 944, [(16 * i, 16) for i in range(60)], 1.0),  # all keys, or all scores, are more than one block
         (4, 300, 2, [(0, 2), (2, 4)], 1.0),
     ),
     checks=[as_without_blocks, one_block_at_a_time],
