@@ -1,0 +1,1 @@
+"""Graders of chapter 6: tensor parallelism."""
