@@ -80,6 +80,10 @@ WIDTH = """() => {
   return page.scrollWidth + ' px: ' + wide.slice(0, 3).map(e => e.tagName + '.' + e.className).join(', ');
 }"""
 
+# Pictures that are not as high as their width asks for.
+BENT = """() => [...document.querySelectorAll('article img')].filter(i => i.naturalWidth && i.clientWidth &&
+  Math.abs(i.clientHeight - i.clientWidth * i.naturalHeight / i.naturalWidth) > 2).map(i => i.getAttribute('src'))"""
+
 # What a step-through shows.
 SHOWN = """widget => {
   const text = name => widget.querySelector('.' + name).textContent;
@@ -449,6 +453,7 @@ def check_book(root: Path, screenshots: Path | None = None) -> Checks:
             check_page(check, name, told[url], foreign, errors)
             page.set_viewport_size(PHONE)
             check((wide := page.evaluate(WIDTH)) is None, f"{name} fits a phone", wide)
+            check(not (bent := page.evaluate(BENT)), f"{name} has no picture out of shape on a phone", bent)
             page.set_viewport_size(DESKTOP)
             check_access(check, page, name, axe)
         check_marks(check, page, next(url for url, told_of in told.items() if told_of["checklists"]))

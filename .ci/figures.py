@@ -16,8 +16,8 @@ PALETTE_MODE = "P"
 
 
 def pictures(cell) -> list[dict]:
-    """Return the data of those outputs of a cell that have a PNG."""
-    return [out["data"] for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+    """Return those outputs of a cell that have a PNG."""
+    return [out for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
 
 
 def read(png: str) -> Image.Image:
@@ -39,11 +39,15 @@ def as_stored(png: str) -> str:
 
 
 def store(cell) -> None:
-    """Put the pictures of a cell into the form in which they are stored."""
-    for data in pictures(cell):
-        data["image/png"] = as_stored(data["image/png"])
+    """Put the pictures of a cell into the form in which they are stored.
+
+    They have no size of their own, which a page would keep on a phone: they are as wide as the cell's metadata says.
+    """
+    for out in pictures(cell):
+        out["data"]["image/png"] = as_stored(out["data"]["image/png"])
+        out["metadata"] = {}
 
 
 def stored_so(cell) -> bool:
     """Whether all pictures of a cell have this form."""
-    return all(read(data["image/png"]).mode == PALETTE_MODE for data in pictures(cell))
+    return all(not out["metadata"] and read(out["data"]["image/png"]).mode == PALETTE_MODE for out in pictures(cell))

@@ -11,6 +11,7 @@ from PIL import Image
 
 from .files import ROOT
 
+TWICE = 1_000  # pixels at least, of a figure that a page shows 850 wide and a phone of thrice the pixels 360
 OLDER = ("06_", "07_")  # run before figures had twice the pixels; their next `make notebooks` doubles them
 
 
@@ -59,7 +60,7 @@ def test_a_picture_in_another_form_is_drawn_anew_although_its_cell_prints_the_sa
     assert ci("notebooks").is_kept(new, before)
 
 
-def test_figures_have_twice_the_pixels_that_they_take():
+def test_figures_have_twice_the_pixels_and_the_width_of_the_page():
     for path in sorted((ROOT / "chapters").glob("*.ipynb")):
         if path.name.startswith(OLDER):
             continue
@@ -69,4 +70,5 @@ def test_figures_have_twice_the_pixels_that_they_take():
                     where = f"{path.name}, cell {number}: run `make notebooks`"
                     picture = Image.open(io.BytesIO(base64.b64decode("".join(out["data"]["image/png"]))))
                     assert picture.mode == "P", where
-                    assert picture.width // 2 == out["metadata"]["image/png"]["width"], where
+                    assert picture.width > TWICE and not out["metadata"], where
+                    assert cell["metadata"]["mystnb"]["image"]["width"] == "100%", where
