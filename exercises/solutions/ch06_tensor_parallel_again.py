@@ -136,8 +136,8 @@ def bias_once(comm, x, A, a, B, b, dz):
 
 
 def tensor_degree(devices, sequences, heads, computing, allreduce, cut, whole, memory):
-    """The possible degrees first, then the shortest step of these, and the smaller degree where two are
-    equal. The number of rounds is rounded up with whole numbers alone.
+    """The possible degrees first, then the shortest step of these, and the smaller degree where two
+    are equal. The number of rounds is rounded up with whole numbers alone.
     """
     able = [P for P in range(devices, 0, -1) if not devices % P and not heads % P and whole + cut / P <= memory]
 
