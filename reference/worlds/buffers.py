@@ -18,6 +18,7 @@ is refused, too: there mpi4py would read or write what is not the program's.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 from operator import index
 from typing import Any
@@ -50,7 +51,7 @@ def as_buffer(spec: Any, writable: bool = False, blocks: int = 1) -> Buffer:
     if count is None:
         count = _whole(_entries(memory.size - displ * layout.extent, layout), blocks, "number of entries") // blocks
     buffer = _items(memory, layout, [(displ, _not_negative(index(count)) * blocks)])
-    return buffer._replace(derived=True) if len(layout.offsets) != 1 or layout.extent != layout.itemsize else buffer
+    return replace(buffer, derived=True) if len(layout.offsets) != 1 or layout.extent != layout.itemsize else buffer
 
 
 def as_contiguous(spec: Any, writable: bool = False) -> Buffer:
@@ -75,7 +76,7 @@ def as_vector(spec: Any, ranks: int, writable: bool = False) -> Buffer:
     whole = _items(memory, layout, list(zip(displs, counts, strict=True)), apart=layout.dense)
     counts = [count * each for count in counts]
     starts = [displ * each for displ in displs] if layout.dense else _one_after_the_other(counts)
-    return whole._replace(counts=counts, displs=starts)
+    return replace(whole, counts=counts, displs=starts)
 
 
 def _parts(spec: Any, writable: bool, pair: tuple = (tuple, list)) -> tuple[np.ndarray, Any, Any, Any]:

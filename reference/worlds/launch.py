@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -118,6 +119,6 @@ def _run_virtual(program, ranks, args, network, faults, how, timeout) -> Run:
         seconds=max(rank.clock for rank in done),
         bytes_sent=[rank.bytes_sent for rank in done],
         messages=[rank.messages for rank in done],
-        calls=[rank.calls for rank in done],
+        calls=[Counter(rank.calls) for rank in done],
         record=engine.record,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctypes import PyDLL, c_char_p, c_void_p, py_object, string_at
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -31,7 +32,8 @@ class Scattered(NamedTuple):
         self.view[self.places[: data.size // self.view.itemsize]] = data.view(self.view.dtype)
 
 
-class Buffer(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Buffer:
     """Memory of a call: its elements as bytes, one behind the other, their NumPy code and size, counts and displs.
 
     `raw` is a view of the program's memory, or a copy if the elements are `scattered` there. counts and displs, in
@@ -47,7 +49,7 @@ class Buffer(NamedTuple):
     derived: bool = False  # of a derived datatype: reductions take none
 
     @property
-    def count(self) -> int:  # type: ignore[override]  # a tuple's own count() is of no use here
+    def count(self) -> int:
         """Number of elements."""
         return self.raw.size // self.itemsize
 
@@ -96,6 +98,14 @@ def as_bytes(obj: Any, writable: bool) -> np.ndarray:
     if writable and memory.readonly:
         raise BufferError("dlpack: buffer is not writable")
     return np.frombuffer(memory, np.uint8)
+
+
+def overlap(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays may share memory. That of two different arrays which own theirs is known at once."""
+    mine, others = one.base, other.base
+    if mine is not others and type(mine) is type(others) is np.ndarray and mine.base is others.base is None:
+        return False
+    return np.may_share_memory(one, other)
 
 
 def layout_of(obj: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,6 @@ import numpy as np
 from .. import mpi
 
 LONGEST = 4000  # characters of one text of the program's own in a report
-
-
-class Call:
-    """A call and what it was given; spelled out only when a report is made, because calls are many."""
-
-    __slots__ = ("name", "describe", "values")
-
-    def __init__(self, name: str, describe: Callable[..., str], values: tuple):
-        self.name, self.describe, self.values = name, describe, values
-
-    def __str__(self) -> str:
-        return f"{self.name}({self.describe(*self.values)})"
 
 
 def plainly(text: str = "") -> str:

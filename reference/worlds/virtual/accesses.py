@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import index
 from typing import Any, NamedTuple
 
@@ -33,11 +34,11 @@ class Access(Completion):
     then do the buffers in `into` get what came for them, so whoever looks earlier sees the old values.
     """
 
-    __slots__ = ("rank", "call", "where", "watched", "into")
+    __slots__ = ("rank", "call", "watched", "into")
 
     def __init__(self, me: Any, watched: list[Pair], into: list[Pair]):
         super().__init__()
-        self.rank, self.call, self.where = me.index, me.call, me.where
+        self.rank, self.call = me.index, me.call
         self.watched, self.into = watched, into
 
     def changed(self) -> bool:
@@ -123,7 +124,7 @@ def combiner(data: Buffer, op: Any) -> Callable[[np.ndarray], None]:
     """What combines `data`, as it is now, into memory (bytes) of the same size; mpi.Exception if `op` does not fit."""
     if op == mpi.NO_OP:
         return lambda there: None
-    own = data._replace(raw=data.raw.copy())
+    own = replace(data, raw=data.raw.copy())
     if op == mpi.REPLACE:
         return lambda there: np.copyto(there, own.raw)
     if data.dtype == "bfloat16" or np.dtype(data.dtype).kind not in operations.kinds(op):

@@ -7,6 +7,7 @@ loop drives it (`Activity`), so blocking and nonblocking forms are the same thin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,20 +88,20 @@ class Shadows:
         self.watched.append((buffer, copy.copy() if writable else copy))
         if writable:
             self.results.append((buffer, copy))
-        return buffer._replace(raw=copy, scattered=None)
+        return replace(buffer, raw=copy, scattered=None)
 
 
 class Activity(Completion, Waiter):
     """A collective under way: its rounds follow each other in the event loop, without the rank."""
 
-    __slots__ = ("agent", "rounds", "result", "error", "call", "where", "rank", "index", "buffers", "missing", "latest")
+    __slots__ = ("agent", "rounds", "result", "error", "call", "rank", "index", "buffers", "missing", "latest")
 
     def __init__(self, agent: Agent, work: Callable[[Agent], Iterator[list]], buffers: Shadows | None = None):
         super().__init__()
         self.agent, self.rounds, self.result, self.buffers = agent, work(agent), None, buffers
         self.error: Exception | None = None
         self.rank = self.index = agent.me.index
-        self.call, self.where = agent.me.call, agent.me.where
+        self.call = agent.me.call
         agent.engine.post(agent.clock, self.index, self.resume)
 
     def changed(self) -> bool:

@@ -18,6 +18,7 @@ from .context import CollectiveCall, Context
 from .engine import Engine, Rank
 from .groups import Groups
 from .objects import OBJECT_COLLECTIVES
+from .place import Call
 from .plans import PLANS
 from .point_to_point import Lacking
 from .requests import VirtualRequest
@@ -57,10 +58,11 @@ class Communicator(Groups):
         return number, call
 
     def _activity(self, name: str, arguments: dict, work: Any, buffers: Shadows | None = None) -> Activity:
-        self._me.call = spelling.Call(name, spelling.spelled, (arguments,))
+        me = self._me
+        me.call = Call(name, spelling.spelled, (arguments,), self._context, me.call.place)
         number, _ = self._register(name, arguments)
         context, engine = self._context, self._engine
-        return Activity(Agent(engine, self._me, context.group, self.rank, (context.key, number)), work, buffers)
+        return Activity(Agent(engine, me, context.group, self.rank, (context.key, number)), work, buffers)
 
     def carry_out(self, name: str, arguments: dict, work: Any) -> Any:
         """Make a collective call from its plan (plans.py), and wait for its result."""

@@ -50,15 +50,14 @@ class Request(Completion):
     due: tuple[float, int, int]
 
     __slots__ = (
-        "rank", "peer", "tag", "context", "buffer", "status", "call", "group", "where", "blocking", "synchronous",
-        "parcel", "arrival", "receive", "due",
+        "rank", "peer", "tag", "context", "buffer", "status", "call", "blocking", "synchronous", "parcel",
+        "arrival", "receive", "due",
     )  # fmt: skip
 
     def __init__(self, me: Any, peer, tag, context, buffer, blocking=False, synchronous=True):
         self.done_at = self.waiter = None
         self.rank, self.peer, self.tag, self.context, self.buffer = me.index, peer, tag, context, buffer
-        self.call, self.group, self.where = me.call, me.group, me.where
-        self.blocking, self.synchronous = blocking, synchronous
+        self.call, self.blocking, self.synchronous = me.call, blocking, synchronous
         self.parcel: Any = None
         self.arrival: float | None = None
         self.receive: Request | None = None

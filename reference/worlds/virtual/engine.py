@@ -31,7 +31,7 @@ from .completion import Bell, Completion
 from .isolation import RandomStates
 from .matching import Matching
 from .polling import Polls
-from .rank import Rank, stay_on_one_core
+from .rank import Rank, be_batch_work, on_one_core
 from .watchdog import WATCHDOG, Guard
 
 
@@ -73,11 +73,8 @@ class Engine:
         lock = nullcontext() if hasattr(_inside, "rank") else _one_launch
         with lock, self._random.kept(), settings.restored(), WATCHDOG.guard(timeout, len(self.ranks)) as guard:
             try:
-                for rank, program in zip(self.ranks, programs, strict=True):
-                    rank.thread = threading.Thread(target=self._live_as, args=(rank, program), daemon=True)
-                    rank.thread.start()
-                    guard.seat(rank.index, rank.thread)
-                    self.post(0.0, rank.index, rank.resume)
+                with on_one_core():
+                    self._start(programs, guard)
                 self._hand_over(None)
                 if not guard.wait(self.over, timeout / 2):
                     before = self._progress()
@@ -92,14 +89,21 @@ class Engine:
         if self.error is not None:
             raise self.error
 
+    def _start(self, programs: list[Callable[[], Any]], guard: Guard) -> None:
+        """Start a thread for each rank, and let it begin at time 0."""
+        for rank, program in zip(self.ranks, programs, strict=True):
+            rank.thread = threading.Thread(target=self._live_as, args=(rank, program), daemon=True)
+            rank.thread.start()
+            guard.seat(rank.index, rank.thread)
+            self.post(0.0, rank.index, rank.resume)
+
     def _live_as(self, rank: Rank, program: Callable[[], Any]) -> None:
         """The life of a rank's thread."""
         _inside.rank = rank.index
-        stay_on_one_core()
+        be_batch_work()
         rank.gate.acquire()
         try:
             if self.error is None:
-                self._random.enter(rank.index)
                 rank.result = program()
                 rank.state = "finished"
         except Aborted:
@@ -107,10 +111,8 @@ class Engine:
         except BaseException as error:  # the program's own failure, whatever it is, is part of the report
             rank.error, rank.said, rank.state = error, error_text(error), "failed"
         if self.error is None:
-            try:
+            with suppress(Aborted):
                 self._hand_over(rank)
-            except Aborted:
-                pass
 
     def _hand_over(self, me: Rank | None) -> None:
         """Work off events in the order of time until one wakes a rank; let it run, and wait for one's own turn."""
@@ -131,14 +133,12 @@ class Engine:
         self._current = awake.index
         if awake is me:
             return None  # nobody else comes before: this thread just goes on
-        if me is not None:
-            self._random.leave(me.index)
+        self._random.change(None if me is None else me.index, awake.index)
         awake.gate.release()  # from here on that thread runs, so this one touches nothing until its own gate opens
         if me is not None and me.state == "waiting":  # a rank that has finished or failed never runs again
             me.gate.acquire()
             if self.error is not None:
                 raise Aborted
-            self._random.enter(me.index)
         return None
 
     def _finish(self, me: Rank | None) -> None:
@@ -255,7 +255,7 @@ class Engine:
         """Note that `me` has waited from `start` until now, if it has."""
         me.awaited = ()
         if me.clock > start:
-            self.record.add((me.index, "wait", start, me.clock, -1, 0, me.group.name, me.call.name))
+            self.record.add((me.index, "wait", start, me.clock, -1, 0, me.call.context.name, me.call.name))
 
     def stop(self, me: Rank) -> None:
         """Let others run until an event wakes `me`."""

@@ -45,11 +45,11 @@ def check_assertion(assertion: int, allowed: set[int]) -> None:
 class Turn(Completion):
     """A request of rank `rank` (as in the world) for a lock: complete when it is granted."""
 
-    __slots__ = ("locks", "rank", "exclusive", "call", "where")
+    __slots__ = ("locks", "rank", "exclusive", "call")
 
     def __init__(self, me: Any, locks: Locks, exclusive: bool):
         super().__init__()
-        self.rank, self.call, self.where = me.index, me.call, me.where
+        self.rank, self.call = me.index, me.call
         self.locks, self.exclusive = locks, exclusive
 
 

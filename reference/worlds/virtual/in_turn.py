@@ -17,7 +17,7 @@ from typing import Any
 from ... import mpi
 from .. import spelling
 from .completion import Completion, Waiter
-from .place import place
+from .place import Place, place
 from .point_to_point import PointToPoint, read_exchange, read_message
 from .rank import Rank
 
@@ -33,15 +33,14 @@ class ScheduledMessages(PointToPoint):
         if self._freed:
             raise mpi.Exception(mpi.ERR_COMM)
         self._engine.check(self._me)
-        self._me.where = place(sys._getframe(1))
-        InTurn(self, exchanges, tag).carry_out()
+        InTurn(self, exchanges, tag, place(sys._getframe(1))).carry_out()
 
 
 class InTurn(Waiter):
     """The exchanges of one rank, under way."""
 
-    def __init__(self, comm: ScheduledMessages, exchanges: Iterator[tuple], tag: int):
-        self.comm, self.exchanges, self.tag = comm, exchanges, tag
+    def __init__(self, comm: ScheduledMessages, exchanges: Iterator[tuple], tag: int, called_from: Place):
+        self.comm, self.exchanges, self.tag, self.place = comm, exchanges, tag, called_from
         self.index, self.missing, self.latest = comm._me.index, 0, 0.0
         self.start = 0.0  # of the wait under way
         self.error: BaseException | None = None
@@ -83,15 +82,15 @@ class InTurn(Waiter):
 
     def _begin(self, outgoing: Any, to: int, incoming: Any, source: int) -> list[Completion]:
         """Post one exchange, as the call that it is; what to wait for."""
-        comm, tag = self.comm, self.tag
+        comm, tag, here = self.comm, self.tag, self.place
         if source == mpi.PROC_NULL:
             buffer = read_message(outgoing, to)
-            comm.noted("Send", spelling.sending, to, tag, buffer)
+            comm.noted(here, "Send", spelling.sending, (to, tag, buffer))
             return [comm._post_send(buffer, to, tag)]
         if to == mpi.PROC_NULL:
             buffer = read_message(incoming, source, writable=True)
-            comm.noted("Recv", spelling.arguments, source, tag, buffer)
+            comm.noted(here, "Recv", spelling.arguments, (source, tag, buffer))
             return [comm._post_receive(buffer, source, tag, blocking=True)]
         out, come = read_exchange(outgoing, to, incoming, source)
-        comm.noted("Sendrecv", spelling.exchanging, to, tag, source, tag, come)
+        comm.noted(here, "Sendrecv", spelling.exchanging, (to, tag, source, tag, come))
         return comm._post_exchange(out, to, tag, come, source, tag)

@@ -22,17 +22,27 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 from ..seeding import seed_rank
 
 _PYTHON: Any = random._inst  # Any: these two have more than their stubs tell
 _NUMPY: Any = np.random
+_get_generator, _set_generator = _NUMPY.get_bit_generator, _NUMPY.set_bit_generator
+_MODULES = sys.modules
 # The state of `random`, seen as memory: in CPython's RandomObject an int, the index, and 624 words follow the header.
 _TWISTER = (ctypes.c_char * (4 + 624 * 4)).from_address(id(random._inst) + object.__basicsize__)
 
 
-def _none() -> None:
-    """There is no torch, or it is just being imported."""
+class _Unseeded(ISeedSequence):
+    """Words for a generator that is seeded afterwards. To work out any takes longer than to start a rank's thread."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """Zeros, in a list: NumPy takes them out one by one."""
+        return [0] * n_words
+
+
+_UNSEEDED: Any = _Unseeded()
 
 
 class RandomStates:
@@ -42,45 +52,45 @@ class RandomStates:
         self._saved: list = [None] * ranks
         self._generators: list = [None] * ranks  # kept alive: a rank that was given up may still be drawing
 
-    def enter(self, rank: int) -> None:
-        """Make the generators those of `rank`."""
-        saved = self._saved[rank]
-        if saved is None:
-            self._generators[rank] = np.random.MT19937(0)  # seed_rank seeds it; the system's entropy takes 80 us
-            _NUMPY.set_bit_generator(self._generators[rank])
-            seed_rank(rank)
+    def change(self, leaving: int | None, coming: int) -> None:
+        """Keep the states of the rank that leaves, if one does, and make the generators those of the one that comes."""
+        saved = self._saved
+        if leaving is not None:
+            saved[leaving] = _save(saved[leaving])
+        states = saved[coming]
+        if states is None:
+            generator = self._generators[coming] = np.random.MT19937(_UNSEEDED)
+            _set_generator(generator)
+            seed_rank(coming)
         else:
-            self._load(saved)
-            if saved[-1] is None and "torch" in sys.modules:  # another rank has imported it meanwhile
-                sys.modules["torch"].manual_seed(rank)
-
-    def leave(self, rank: int) -> None:
-        """Keep the states of `rank` until it runs again."""
-        self._saved[rank] = self._save(self._saved[rank])
+            _load(states)
+            if states[-1] is None and "torch" in _MODULES:  # another rank has imported it meanwhile
+                _MODULES["torch"].manual_seed(coming)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Give the caller's own states back at the end."""
-        before, numpy_state = self._save(), np.random.get_state(legacy=False)
+        before, numpy_state = _save(), np.random.get_state(legacy=False)
         try:
             yield
         finally:
-            self._load(before)
+            _load(before)
             np.random.set_state(numpy_state)  # an exchange forgets the second half of a pair of normal numbers
 
-    @staticmethod
-    def _save(before: Any = None) -> tuple:
-        """The states now; what is still as `before` is not stored anew, which would be memory that is not cached."""
-        torch_state = getattr(sys.modules.get("torch"), "get_rng_state", _none)()
-        twister = _TWISTER.raw
-        if before is not None and before[0] == twister:
-            twister = before[0]
-        return twister, _PYTHON.gauss_next, _NUMPY.get_bit_generator(), torch_state
 
-    @staticmethod
-    def _load(state: tuple) -> None:
-        twister, _PYTHON.gauss_next, numpy_generator, torch_state = state
-        _TWISTER.raw = twister
-        _NUMPY.set_bit_generator(numpy_generator)
-        if torch_state is not None:
-            sys.modules["torch"].set_rng_state(torch_state)
+def _save(before: tuple | None = None) -> tuple:
+    """The states now; what is still as `before` is not stored anew, which would be memory that is not cached."""
+    twister = _TWISTER.raw
+    if before is not None and before[0] == twister:
+        twister = before[0]
+    torch_state = None
+    if "torch" in _MODULES and hasattr(_MODULES["torch"], "get_rng_state"):  # else it is just being imported
+        torch_state = _MODULES["torch"].get_rng_state()
+    return twister, _PYTHON.gauss_next, _get_generator(), torch_state
+
+
+def _load(states: tuple) -> None:
+    _TWISTER.raw, _PYTHON.gauss_next, generator, torch_state = states
+    _set_generator(generator)
+    if torch_state is not None:
+        _MODULES["torch"].set_rng_state(torch_state)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -41,7 +42,7 @@ class Matching:
         """Post a send at `time`; a buffered one is complete at once, its data copied away."""
         rank.count(request.buffer.raw.size)
         if not request.synchronous:
-            request.buffer = request.buffer._replace(raw=request.buffer.raw.copy())
+            request.buffer = replace(request.buffer, raw=request.buffer.raw.copy())
         request.due = time, turn, rank.index
         self.engine.post(time, rank.index, self._send_event, turn, request)
 
@@ -52,10 +53,11 @@ class Matching:
         in the queue before its time: whoever looks there is the rank itself, later on, or a send, which sees it.
         """
         request.due = time, turn, rank.index
-        for send in self.sends[request.context, request.rank]:
+        place = request.context, request.rank
+        for send in self.sends[place]:
             if request.accepts(send):
                 return self._receive_when_due(request)
-        self.receives[request.context, request.rank].append(request)
+        self.receives[place].append(request)
 
     def _receive_when_due(self, receive: Request) -> None:
         time, turn, rank = receive.due
@@ -64,7 +66,7 @@ class Matching:
     def _send_event(self, time: float, send: Request) -> None:
         if not send.synchronous:
             send.complete(self.engine, time)
-            self._depart(time, send)
+            self.carry(time, send.rank, send.peer, send.buffer.raw.size, send.call.context.name, self._arrive, send)
         place = send.context, send.peer
         receives = self.receives[place]
         for number, receive in enumerate(receives):
@@ -125,35 +127,34 @@ class Matching:
         sent, wanted = send.buffer, receive.buffer
         raw = sent.raw
         size = raw.size
-        if wanted is None and (type(receive) is Claim or size > receive.most):
-            if type(receive) is not Claim:
+        if wanted is None:
+            if type(receive) is Claim:
+                claim: Any = receive
+                claim.message = send
+                self.claimed.append(send)
+                return receive.complete(self.engine, time)
+            if size > receive.most:
                 return self.engine.doom(Truncation, report.truncation_cause(send, receive))
-            claim: Any = receive
-            claim.message = send
-            self.claimed.append(send)
-            return receive.complete(self.engine, time)
-        if wanted is not None:
-            room = wanted.raw.size
+        else:
+            into = wanted.raw
             if sent.dtype != wanted.dtype and size:
                 return self.engine.doom(TypeMismatch, report.type_cause(send, receive))
-            if size > room:
-                return self.engine.doom(Truncation, report.truncation_cause(send, receive))
-            if size < room and send.tag in mpi.OWN_TAGS:
-                return self.engine.doom(CollectiveMismatch, report.length_cause(send, receive))
+            if size != into.size:
+                if size > into.size:
+                    return self.engine.doom(Truncation, report.truncation_cause(send, receive))
+                if send.tag in mpi.OWN_TAGS:
+                    return self.engine.doom(CollectiveMismatch, report.length_cause(send, receive))
+                into = into[:size]
         if receive.blocking and wanted is not None:
-            wanted.raw[:size] = raw
+            into[...] = raw
         else:
             receive.parcel = raw.copy() if send.synchronous else raw
-        receive.status = (send.rank, send.tag, size)
+        receive.status = send.rank, send.tag, size
         send.receive = receive
         if send.synchronous:
-            self._depart(time, send)
+            self.carry(time, send.rank, send.peer, size, send.call.context.name, self._arrive, send)
         elif send.arrival is not None:
             receive.complete(self.engine, max(time, send.arrival))
-
-    def _depart(self, time: float, send: Request) -> None:
-        """Let a transfer begin; both ends learn when it is there."""
-        self.carry(time, send.rank, send.peer, send.buffer.raw.size, send.group.name, self._arrive, send)
 
     def _arrive(self, end: float, send: Request) -> None:
         send.arrival = end
@@ -168,25 +169,23 @@ class Matching:
         """Carry a message from `time` on; arrive(end, about) is called as soon as it is known when it will be there."""
         if source == dest:
             return arrive(time, about)
-        route, held, way, taken = self._way(source, dest)
+        alpha, beta, held, taken, way, route = self._way(source, dest)
         if self.fair is not None:
-            latency = route.alpha - held
             return self.fair.carry(
                 time,
                 way,
                 route,
                 nbytes,
-                lambda end: arrive(self._note(source, time, end + latency, dest, nbytes, group), about),
+                lambda end: arrive(self._note(source, time, end + (alpha - held), dest, nbytes, group), about),
             )
-        start = self.bookings.take(time, taken, held + nbytes * route.beta)
-        end = start + (route.alpha + nbytes * route.beta)
-        return arrive(self._note(source, start, end, dest, nbytes, group), about)
+        start = self.bookings.take(time, taken, held + nbytes * beta)
+        return arrive(self._note(source, start, start + (alpha + nbytes * beta), dest, nbytes, group), about)
 
-    def _find_way(self, source: int, dest: int) -> tuple[Route, float, tuple, list[list[float]]]:
-        """The route, for how long an empty message holds it, what one takes, and what is booked of that so far."""
+    def _find_way(self, source: int, dest: int) -> tuple[float, float, float, list[list[float]], tuple, Route]:
+        """Its alpha and beta, for how long an empty message holds it, what is booked of it so far, its things."""
         route = self.engine.network.route(source, dest)
         way = ("out", source), ("in", dest), *route.links
-        return route, route.holds(0), way, self.bookings.taken(way)
+        return route.alpha, route.beta, route.holds(0), self.bookings.taken(way), way, route
 
     def _note(self, source: int, start: float, end: float, dest: int, nbytes: int, group: str) -> float:
         """Put a transfer into the timeline; return when it ends."""

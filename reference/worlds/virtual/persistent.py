@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ... import mpi
@@ -20,7 +21,7 @@ class Persistent(Probes):
         self._check_dest(dest, tag)
 
         def begin() -> Any:
-            return self._post_send(buffer._replace(raw=buffer.now()), dest, tag, synchronous)
+            return self._post_send(replace(buffer, raw=buffer.now()), dest, tag, synchronous)
 
         return VirtualPrequest(self, self._me.call, begin, buffer)
 

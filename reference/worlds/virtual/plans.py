@@ -11,6 +11,7 @@ ranks must agree, and a generator that yields the requests of one round after th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def _scatter(comm, send: Buffer | None, recv: Buffer | None, root: int):
     source = Blocks(recv.raw, 1) if send is None else _byte_blocks(send, comm.size)
     own = source[comm.rank, comm.rank + 1] if comm.rank == root else recv.raw
     if comm.rank == root and recv is not None:
-        same(send._replace(raw=own), recv, own.size // send.itemsize, recv.count)
+        same(replace(send, raw=own), recv, own.size // send.itemsize, recv.count)
 
     def work(agent):
         if comm.rank == root and recv is not None:
@@ -94,7 +95,7 @@ def scatter(comm, sendbuf, recvbuf, root=0) -> Plan:
     comm.check_root(root)
     send = comm.read(sendbuf, blocks=comm.size) if comm.rank == root else None
     recv = None if comm.rank == root and in_place(recvbuf) else comm.read(recvbuf, writable=True)
-    part = recv or send._replace(raw=send.raw[: send.raw.size // comm.size])
+    part = recv or replace(send, raw=send.raw[: send.raw.size // comm.size])
     return signature(part, root=root), _scatter(comm, send, recv, root)
 
 
@@ -111,7 +112,7 @@ def _gather(comm, send: Buffer | None, recv: Buffer | None, root: int):
     target = Blocks(send.raw, 1) if recv is None else _byte_blocks(recv, comm.size)
     own = target[comm.rank, comm.rank + 1] if comm.rank == root else None
     if comm.rank == root and send is not None:
-        same(send, recv._replace(raw=own), send.count, own.size // recv.itemsize)
+        same(send, replace(recv, raw=own), send.count, own.size // recv.itemsize)
 
     def work(agent):
         if comm.rank == root and send is not None:
@@ -127,7 +128,7 @@ def gather(comm, sendbuf, recvbuf, root=0) -> Plan:
     comm.check_root(root)
     recv = comm.read(recvbuf, True, comm.size) if comm.rank == root else None
     send = None if comm.rank == root and in_place(sendbuf) else comm.read(sendbuf)
-    part = send or recv._replace(raw=recv.raw[: recv.raw.size // comm.size])
+    part = send or replace(recv, raw=recv.raw[: recv.raw.size // comm.size])
     return signature(part, root=root), _gather(comm, send, recv, root)
 
 
@@ -154,14 +155,14 @@ def _alltoall(comm, send: Buffer, recv: Buffer):
 def alltoall(comm, sendbuf, recvbuf) -> Plan:
     """Alltoall(sendbuf, recvbuf)"""
     recv = comm.read(recvbuf, True, comm.size)
-    send = recv._replace(raw=recv.raw.copy()) if in_place(sendbuf) else comm.read(sendbuf, blocks=comm.size)
+    send = replace(recv, raw=recv.raw.copy()) if in_place(sendbuf) else comm.read(sendbuf, blocks=comm.size)
     return signature(recv), _alltoall(comm, send, recv)
 
 
 def alltoallv(comm, sendbuf, recvbuf) -> Plan:
     """Alltoallv([sendbuf, counts, displs, type], [recvbuf, counts, displs, type])"""
     recv = comm.read_vector(recvbuf, comm.size, True)
-    send = recv._replace(raw=recv.raw.copy()) if in_place(sendbuf) else comm.read_vector(sendbuf, comm.size)
+    send = replace(recv, raw=recv.raw.copy()) if in_place(sendbuf) else comm.read_vector(sendbuf, comm.size)
     return {"dtype": recv.dtype}, _alltoall(comm, send, recv)
 
 

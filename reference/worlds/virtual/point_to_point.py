@@ -6,19 +6,20 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ... import mpi
 from ...networks.network import Network, among
 from .. import spelling
 from ..buffers import NOTHING, Buffer, as_buffer
 from ..errors import LaunchError
+from ..memory import overlap
 from .completion import CANCELLED, Completion, Request, SmallReceive
 from .context import Context
 from .engine import Engine, Rank
 from .objects import unpack
-from .place import place
+from .place import Call, Place, place
 from .requests import VirtualRequest
+
+PROC_NULL, ANY_SOURCE, ANY_TAG, TAG_LIMIT = mpi.PROC_NULL, mpi.ANY_SOURCE, mpi.ANY_TAG, mpi.TAG_LIMIT
 
 
 class Lacking:
@@ -38,13 +39,14 @@ class Lacking:
 
 def read_message(buf: Any, peer: int, writable: bool = False) -> Buffer:
     """The buffer of a message; for PROC_NULL it does not matter what is given."""
-    return NOTHING if peer == mpi.PROC_NULL else as_buffer(buf, writable)
+    return NOTHING if peer == PROC_NULL else as_buffer(buf, writable)
 
 
 def read_exchange(outgoing: Any, dest: int, incoming: Any, source: int) -> tuple[Buffer, Buffer]:
     """The buffers of a message each way. mpi.Exception if they share memory."""
-    come, out = read_message(incoming, source, writable=True), read_message(outgoing, dest)
-    if come.raw.size and np.may_share_memory(come.raw, out.raw):
+    come = NOTHING if source == PROC_NULL else as_buffer(incoming, True)
+    out = NOTHING if dest == PROC_NULL else as_buffer(outgoing)
+    if overlap(come.raw, out.raw) and come.raw.size:
         raise mpi.Exception(mpi.ERR_BUFFER)
     return out, come
 
@@ -128,19 +130,19 @@ class PointToPoint:
         """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""
         if self._freed:
             raise mpi.Exception(mpi.ERR_COMM)
-        self.note(name, describe, *values)
+        self._engine.check(self._me)
+        self.noted(place(sys._getframe(2)), name, describe, values)
 
     def note(self, name: str, describe: Callable[..., str], *values: Any) -> None:
         """_enter, also when the communicator has been freed: what it has begun is to be completed."""
         self._engine.check(self._me)
-        self._me.where = place(sys._getframe(2))
-        self.noted(name, describe, *values)
+        self.noted(place(sys._getframe(2)), name, describe, values)
 
-    def noted(self, name: str, describe: Callable[..., str], *values: Any) -> None:
-        """Count a call and note it, from where the last one was."""
+    def noted(self, called_from: Place, name: str, describe: Callable[..., str], values: tuple) -> None:
+        """Count a call and note it."""
         me = self._me
         me.calls[name] += 1
-        me.call, me.group = spelling.Call(name, describe, values), self._context
+        me.call = Call(name, describe, values, self._context, called_from)
 
     # Point to point --------------------------------------------------------------------------------------------
 
@@ -150,17 +152,16 @@ class PointToPoint:
         self._engine.stop(self._me)
 
     def _check_dest(self, dest: int, tag: int) -> None:
-        if not 0 <= tag <= mpi.TAG_LIMIT:
+        if not 0 <= tag <= TAG_LIMIT:
             raise mpi.Exception(mpi.ERR_TAG)
-        if dest != mpi.PROC_NULL and not 0 <= dest < self.size:
+        if not 0 <= dest < self.size and dest != PROC_NULL:
             raise mpi.Exception(mpi.ERR_RANK)
 
     def _post_send(self, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> Completion:
-        if dest == mpi.PROC_NULL:
+        if dest == PROC_NULL:
             return self._nothing()
         me, engine, context = self._me, self._engine, self._context
-        synchronous = synchronous or not engine.buffered
-        request = Request(me, context.group[dest], tag, context.key, buffer, False, synchronous)
+        request = Request(me, context.group[dest], tag, context.key, buffer, False, synchronous or not engine.buffered)
         me.clock = time = engine.called(me, me.clock) if engine.overhead else me.clock
         engine.messages.send(time, me, request, me.turn(time))
         return request
@@ -169,18 +170,19 @@ class PointToPoint:
         self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False, kind: type[Request] = Request
     ) -> Any:
         """A receive that has not been posted yet."""
-        if tag != mpi.ANY_TAG and not 0 <= tag <= mpi.TAG_LIMIT:
+        context = self._context
+        if not 0 <= tag <= TAG_LIMIT and tag != ANY_TAG:
             raise mpi.Exception(mpi.ERR_TAG)
-        if source != mpi.ANY_SOURCE:
-            if not 0 <= source < self.size:
-                raise mpi.Exception(mpi.ERR_RANK)
-            source = self._context.group[source]
-        return kind(self._me, source, tag, self._context.key, buffer, blocking)
+        if 0 <= source < self.size:
+            source = context.group[source]
+        elif source != ANY_SOURCE:
+            raise mpi.Exception(mpi.ERR_RANK)
+        return kind(self._me, source, tag, context.key, buffer, blocking)
 
     def _post_receive(
         self, buffer: Buffer | None, source: int, tag: int, blocking: bool = False, most: int | None = None
     ) -> Completion:
-        if source == mpi.PROC_NULL:
+        if source == PROC_NULL:
             return self._nothing()
         blocking = blocking and (buffer is None or buffer.scattered is None)  # else it is put into place at the end
         request = self._filter(buffer, source, tag, blocking, Request if most is None else SmallReceive)

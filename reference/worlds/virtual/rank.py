@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import Counter
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .completion import Waiter
@@ -27,17 +28,16 @@ class Turns:
 class Rank(Waiter):
     """One virtual rank: its clock (seconds), its thread, and what it is doing.
 
-    `state` is running, waiting, finished or failed. `call`, `group` and `where` tell the MPI call that it is in, or
-    made last. `polls` counts polls in vain, since `asking_since`; `asked_at` is its clock at the last one, `looked`
-    whether it has read its clock since, `loop` where it polls and knows that nothing can come, for `turns` times.
+    `state` is running, waiting, finished or failed. `call` is the MPI call that it is in, or made last; `calls` tells
+    how often it has made which. `polls` counts polls in vain, since `asking_since`; `asked_at` is its clock at the last
+    one, `looked` whether it has read its clock since, `loop` where it polls and knows that nothing can come, for
+    `turns` times.
     """
 
     def __init__(self, index: int, slow: float):
         self.index, self.slow = index, slow
         self.clock, self.state = 0.0, "running"
         self.call: Any = None
-        self.group: Any = None
-        self.where: tuple[str, int] | None = None
         self.awaited: Any = ()  # what it is waiting for
         self.missing, self.latest = 0, 0.0
         self.requests: set = set()  # those that the program has not seen complete
@@ -52,7 +52,7 @@ class Rank(Waiter):
         self.looked, self.loop = False, None
         self.computation = -1  # where the timeline has its last computation, if that has a label
         self.turn = Turns()
-        self.calls: Counter = Counter()
+        self.calls: defaultdict[str, int] = defaultdict(int)
 
     def count(self, nbytes: int) -> None:
         """Count a message that leaves the rank."""
@@ -65,16 +65,31 @@ class Rank(Waiter):
         return self
 
 
-def stay_on_one_core() -> None:
-    """Threads of which one runs at a time hand over twice as fast when they need not wake another core.
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """Let the threads that this one starts meanwhile share a core.
 
-    This holds for the rank's own thread, and for what it starts: a subprocess of a rank runs on one core, too.
-    As batch work the thread that is let go does not push aside the one that lets it go, which still has the interpreter
-    then: it would go to sleep again at once. 2.3 us of CPU time a turn became of 6.
+    Threads of which one runs at a time hand over twice as fast when they need not wake another core. This holds for
+    what a rank starts, too: a subprocess of a rank runs on one core. Here they get it from who starts them, because to
+    move from core to core takes as long as to start.
     """
-    if hasattr(os, "sched_setaffinity"):  # Linux
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+    if not hasattr(os, "sched_setaffinity"):  # Linux has it
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {sorted(before)[os.getpid() % len(before)]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def be_batch_work() -> None:
+    """Do not push aside the thread that lets this one go.
+
+    It still has the interpreter then: this one would go to sleep again at once. 2.3 us of CPU time a turn became of 6.
+    """
+    if hasattr(os, "sched_setscheduler"):  # Linux
         with suppress(OSError):  # a sandbox may forbid it
             os.sched_setscheduler(0, os.SCHED_BATCH | os.SCHED_RESET_ON_FORK, os.sched_param(0))
     if "torch" in sys.modules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def reduce(comm, sendbuf, recvbuf, op=mpi.SUM, root=0) -> Plan:
     else:
         send = comm.read(sendbuf)
         # partial sums pass through ranks that may not change their input
-        recv = send._replace(raw=send.raw.copy(), scattered=None)
+        recv = replace(send, raw=send.raw.copy(), scattered=None)
     if comm.rank == root and send is not recv:
         same(send, recv, send.count, recv.count)
     arguments = signature(send, op=_reducible(send, op), root=root)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import mpi
 from ..errors import LaunchError, RankStatus
-from ..spelling import amount, error_text, location, posted, ranks_text
+from ..spelling import amount, error_text, posted, ranks_text
 from .epochs import Turn
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -43,15 +43,15 @@ def roll_call(engine: Any) -> tuple[RankStatus, ...]:
 def _status(rank: Any) -> RankStatus:
     if rank.state in ("finished", "failed"):
         return RankStatus(rank.index, rank.state, rank.said.partition("\n")[0])
-    if rank.group is None:
+    if rank.call is None:
         return RankStatus(rank.index, rank.state)
-    name, place = rank.group.name, rank.group.rank_of[rank.index]
+    name, place = rank.call.context.name, rank.call.context.rank_of[rank.index]
     group = name if place == rank.index else f"{name} (rank {place} there)"
     call = str(rank.call) if rank.state == "waiting" else f"after {rank.call}"
     pending = [posted(awaited) for awaited in rank.awaited if awaited.done_at is None]
     if pending and rank.call.name.lower().startswith("wait"):
         call += ": " + ", ".join(pending[:3]) + (", ..." if len(pending) > 3 else "")
-    return RankStatus(rank.index, rank.state, call, group, location(rank.where))
+    return RankStatus(rank.index, rank.state, call, group, rank.call.where)
 
 
 def failure(engine: Any, failed: list) -> tuple[str, tuple[RankStatus, ...], str]:
@@ -95,8 +95,8 @@ def _locked_out(engine: Any, waiting: list) -> str | None:
         holder = engine.ranks[min(turn.locks.held)]
         held = turn.locks.held[holder.index]
         return (
-            f"rank {turn.rank} waits in {turn.call} ({location(turn.where)}), but rank {holder.index} has that lock "
-            f"since {held.call} ({location(held.where)}) and does not give it back: {_doing(holder)}. Is an Unlock "
+            f"rank {turn.rank} waits in {turn.call} ({turn.call.where}), but rank {holder.index} has that lock "
+            f"since {held.call} ({held.call.where}) and does not give it back: {_doing(holder)}. Is an Unlock "
             f"missing, or do ranks lock several windows or targets in different orders?"
         )
     return None
@@ -224,13 +224,13 @@ def type_cause(send: Any, receive: Any) -> str:
     """Why a message was refused: elements."""
     return (
         f"rank {send.rank} sent {amount(send.buffer)} to rank {receive.rank}, which receives {amount(receive.buffer)} "
-        f"({location(receive.where)}): MPI does not convert, both sides must name the same type of element"
+        f"({receive.call.where}): MPI does not convert, both sides must name the same type of element"
     )
 
 
 def truncation_cause(send: Any, receive: Any) -> str:
     """Why a message was refused: length."""
-    nbytes, place = send.buffer.raw.size, location(receive.where)
+    nbytes, place = send.buffer.raw.size, receive.call.where
     if receive.buffer is None:
         cure = f"say irecv({1 << nbytes.bit_length()}, source, tag), or use recv, which takes objects of any size"
         return f"rank {receive.rank}'s irecv has room for {receive.most:,} bytes, not for {nbytes:,} ({place}): {cure}"
@@ -244,7 +244,7 @@ def length_cause(send: Any, receive: Any) -> str:
     """Why a message inside one of our own collectives was refused: its ranks have arrays of different lengths."""
     return (
         f"rank {send.rank} sends {amount(send.buffer)} ({send.buffer.raw.size} bytes) in a collective in which rank "
-        f"{receive.rank} expects {receive.buffer.raw.size} bytes from it ({location(receive.where)}): all ranks must "
+        f"{receive.rank} expects {receive.buffer.raw.size} bytes from it ({receive.call.where}): all ranks must "
         f"call it with arrays of one length"
     )
 
@@ -255,11 +255,11 @@ def unreceived(engine: Any) -> str:
     receives = [receive for queue in engine.messages.receives.values() for receive in queue]
     lines = [
         f"rank {send.rank} sent {amount(send.buffer)} with tag {send.tag} to rank {send.peer}, which never received "
-        f"it ({location(send.where)})"
+        f"it ({send.call.where})"
         for send in sends
     ]
     lines += [
-        f"rank {receive.rank} posted {receive.call}, and no such message was ever sent ({location(receive.where)})"
+        f"rank {receive.rank} posted {receive.call}, and no such message was ever sent ({receive.call.where})"
         for receive in receives
     ]
     return "the program ended with unfinished messages: " + _some(lines) if lines else ""
@@ -271,14 +271,14 @@ def left(engine: Any) -> str:
         (rank.index, request._completion) for rank in engine.ranks for request in rank.requests if request._completion
     ]
     lines = [
-        f"rank {rank} never waited for the request of {posted(completion)} ({location(completion.where)})"
+        f"rank {rank} never waited for the request of {posted(completion)} ({completion.call.where})"
         for rank, completion in open_requests
         if getattr(completion, "where", None)  # a message to PROC_NULL has nothing to wait for
     ]
     why = "until a request has been waited for (or tested), its message may be on its way"
     if not lines:
         lines = [
-            f"rank {one.rank} never ended the epoch of {one.call} ({location(one.where)})"
+            f"rank {one.rank} never ended the epoch of {one.call} ({one.call.where})"
             for window in engine.windows
             for one in window.unfinished()
         ]
@@ -295,6 +295,6 @@ def changed_cause(request: Any) -> str:
     """Why a request was refused: its buffer is not as it was."""
     return (
         f"rank {request.rank} changed the buffer of {request.call} before that was complete "
-        f"({location(request.where)}): MPI may read or write it at any moment until the request has been waited for, "
+        f"({request.call.where}): MPI may read or write it at any moment until the request has been waited for, "
         f"or, for a window, until a flush or the end of the epoch"
     )

@@ -253,3 +253,23 @@ def test_nothing_is_left_behind():
     for _ in range(3):
         launch(draw, 8)
     assert threading.active_count() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux binds")
+@pytest.mark.parametrize("fails", [False, True])
+def test_ranks_share_a_core_and_the_launcher_keeps_its_own(fails):
+    """Threads of which one runs at a time hand over quicker on one core; who launches them is not bound by that."""
+
+    def program(comm):
+        if fails:
+            raise ValueError
+        return sorted(os.sched_getaffinity(0))
+
+    before = os.sched_getaffinity(0)
+    if fails:
+        with pytest.raises(RankFailed):
+            launch(program, 2)
+    else:
+        first, second = launch(program, 2).results
+        assert first == second and len(first) == 1 and set(first) <= before
+    assert os.sched_getaffinity(0) == before

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from reference import mpi
 from reference.worlds import BufferChanged, launch
@@ -62,6 +63,35 @@ def test_two_buffers_that_share_memory_are_refused():
         return refused.value.Get_error_class() == mpi.ERR_BUFFER
 
     assert launch(program, 2).results == [True, True]
+
+
+SHARED = {
+    "one array": lambda x: (x, x),
+    "views that overlap": lambda x: (x[:3], x[2:]),
+    "a view and its array": lambda x: (x, x[3:]),
+    "another shape of it": lambda x: (x.reshape(2, 2), x),
+    "a tensor of it": lambda x: (torch.from_numpy(x), x),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_an_exchange_whose_buffers_share_memory_is_refused(name):
+    def program(comm):
+        with pytest.raises(mpi.Exception) as refused:
+            comm.Sendrecv(SHARED[name](x := np.ones(4))[0], 0, 0, SHARED[name](x)[1], 0, 0)
+        return refused.value.Get_error_class() == mpi.ERR_BUFFER
+
+    assert launch(program, 1).results == [True]
+
+
+def test_two_halves_of_an_array_may_be_exchanged():
+    def program(comm):
+        x = np.arange(4.0)
+        comm.Sendrecv(x[:2], 0, 0, x[2:], 0, 0)
+        comm.Sendrecv(x[:0], 0, 0, x[:0], 0, 0)
+        return x.tolist()
+
+    assert launch(program, 1).results == [[0.0, 1.0, 0.0, 1.0]]
 
 
 def none_is_in_place(comm):
