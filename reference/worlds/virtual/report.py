@@ -273,7 +273,7 @@ def left(engine: Any) -> str:
     lines = [
         f"rank {rank} never waited for the request of {posted(completion)} ({completion.call.where})"
         for rank, completion in open_requests
-        if getattr(completion, "where", None)  # a message to PROC_NULL has nothing to wait for
+        if hasattr(completion, "call")  # a message to PROC_NULL has nothing to wait for
     ]
     why = "until a request has been waited for (or tested), its message may be on its way"
     if not lines:
