@@ -1,8 +1,8 @@
 """The tensor-parallel degree: what one layer takes on P ranks, and how many ranks are worth it.
 
 Idea      P ranks compute a layer's FLOPs, 24 b s h^2 + 4 b s^2 h forward and over twice as many backward, in 1 / P of
-          the time. The four all-reduces of b s h elements take hardly less on more ranks, and longer as soon as some of
-          their links leave the node. So the share of time in which a rank computes falls with P.
+          the time. The four all-reduces of b s h elements take longer on more ranks, most of all where some of their links
+          leave the node. So the share of time in which a rank computes falls with P.
               P has to divide the heads, and memory has to suffice: that gives the least P. Time gives the largest.
 Before    "at most 8": how many accelerators had fast links to each other in a node of 2020
 After     the largest P to which doubling still pays, for this width, these tokens and this network
@@ -94,8 +94,7 @@ def best_degree(
     """The largest of these degrees, each a multiple of the last, to which every step up was worth it.
 
     Those that do not suit the heads are left out. gain: how many times as fast a layer has to be with the next degree
-    (with twice as many ranks 2 would be ideal). Raises ValueError if no
-    degree is possible.
+    (with twice as many ranks 2 would be ideal). Raises ValueError if no degree is possible.
     """
     asked = [layer_time(P, b, s, config, device, network) for P in sorted(degrees) if not check_degree(P, config)]
     if not asked:

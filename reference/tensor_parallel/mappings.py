@@ -18,7 +18,7 @@ Idea      Each mapping is linear, so the gradient goes through its transpose. To
 Sends     Of n bytes: all-reduce 2 (P - 1) / P n a rank, all-gather and reduce-scatter (P - 1) / P n.
 Exact     On one rank each mapping is x itself, and nothing is sent. Sums over ranks are rounded in another order than
           serial ones.
-Left out  bfloat16, which MPI cannot add up.
+Left out  bfloat16, which most MPIs cannot add up.
 Source    Shoeybi et al., "Megatron-LM" (2019), section 3 (f and g); Korthikanti et al., "Reducing Activation
           Recomputation in Large Transformer Models" (2022), section 4.2 (those of the sequence).
 """

@@ -12,7 +12,7 @@ from PIL import Image
 from .files import ROOT
 
 TWICE = 1_000  # pixels at least, of a figure that a page shows 850 wide and a phone of thrice the pixels 360
-OLDER = ("06_", "07_")  # run before figures had twice the pixels; their next `make notebooks` doubles them
+OLDER = ("07_",)  # run before figures had twice the pixels; their next `make notebooks` doubles them
 
 
 def stored(picture: Image.Image) -> str:
