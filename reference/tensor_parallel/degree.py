@@ -1,8 +1,8 @@
 """The tensor-parallel degree: what one layer takes on P ranks, and how many ranks are worth it.
 
 Idea      P ranks compute a layer's FLOPs, 24 b s h^2 + 4 b s^2 h forward and over twice as many backward, in 1 / P of
-          the time. The four all-reduces of b s h elements take longer on more ranks, most of all where some of their links
-          leave the node. So the share of time in which a rank computes falls with P.
+          the time. The four all-reduces of b s h elements take longer on more ranks, most of all where some of their
+          links leave the node. So the share of time in which a rank computes falls with P.
               P has to divide the heads, and memory has to suffice: that gives the least P. Time gives the largest.
 Before    "at most 8": how many accelerators had fast links to each other in a node of 2020
 After     the largest P to which doubling still pays, for this width, these tokens and this network
