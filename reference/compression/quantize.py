@@ -180,7 +180,12 @@ TERNGRAD = CodecRecord(
 
 
 def stochastic_rounding(bits: int, chunk: int | None = None) -> Codec:
-    """Whole numbers of `bits` >= 2 bits times a step of max|x| / (2^(bits-1) - 1), rounded at random."""
+    """Whole numbers of `bits` bits times a step of max|x| / (2^(bits-1) - 1), rounded at random.
+
+    Raises ValueError for fewer than 2 bits, which have no step.
+    """
+    if bits < 2:
+        raise ValueError(f"bits = {bits}: stochastic rounding needs at least 2 bits, one for the sign")
     return grid(f"stochastic rounding {bits}", 2 ** (bits - 1) - 1, math.inf, chunk)
 
 

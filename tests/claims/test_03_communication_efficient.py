@@ -436,3 +436,23 @@ def test_a_cpu_as_server_takes_65_times_as_long_as_a_ring_among_its_gpus():
     ring = seconds(8, 1 / 450e9, lambda comm: allreduce(comm, torch.ones(d), algorithm="ring"))
     assert hundred_MB * update == pytest.approx(25e-3, rel=0.05)
     assert hundred_MB * ring == pytest.approx(0.4e-3, rel=0.05)
+
+
+def test_a_rate_that_falls_too_fast_stops_local_sgd_before_the_right_point():
+    """It was said that any rate that falls to 0 leads there: the sum of the rates has to be infinite."""
+    a, m = np.array([1.0, 4.0]), np.array([-1.0, 1.0])
+
+    def end(rate_of):
+        w = 0.0
+        for t in range(10_000):
+            w = (m + (1 - rate_of(t) * a) ** 16 * (w - m)).mean()
+        return w
+
+    assert end(lambda t: 0.1 / (1 + t / 10)) == pytest.approx(0.6, abs=2e-3)
+    assert end(lambda t: 0.1 * 0.5**t) < 0.5 and end(lambda t: 0.1) == pytest.approx(0.102, abs=1e-3)
+
+
+def test_stochastic_rounding_needs_two_bits():
+    """With one bit s = 2^0 - 1 is 0."""
+    with pytest.raises(ValueError, match="2 bits"):
+        stochastic_rounding(1)
