@@ -3,12 +3,17 @@
 import nbformat
 import numpy as np
 import pytest
+import torch
+import torch.distributed as dist
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from reference.pipeline.analysis import formulas, published, volume
-from reference.pipeline.schedules import make
+from reference.pipeline.schedules import make, search
 from reference.pipeline.schedules.interleaved import interleaved
 from reference.pipeline.simulate import Costs, activations, simulate
 from reference.pipeline.sizing import partition, recompute, subsequences
+from reference.pipeline.sizing.profile import transformer
 from reference.worlds import LaunchError, launch
 
 from ..house.files import ROOT
@@ -258,3 +263,75 @@ def test_a_tight_interleaved_order_hides_fewer_messages():
             schedule = interleaved(p, m, v, lead=lead)
             added[lead] = makespan(schedule, 0.1) - makespan(schedule, 0.0)
         assert added[2] < added[1] < 0.1 * 2 * (p * v - 1) * m  # all of them, one after the other
+
+
+def test_with_few_micro_batches_the_closed_forms_say_too_little_or_too_much():
+    """m < p was left out: 1F1B keeps m, and the bubble of ZB-H1 is neither (p - 1) max(F + I - W, F, I) nor a third."""
+    assert activations(make("1F1B", 4, 2))[0] == 2
+    for p in (3, 4, 6):
+        for m in (1, p, 2 * p):
+            lost = {}
+            for name in ("1F1B", "ZB-H1"):
+                times = simulate(make(name, p, m))
+                lost[name] = times.makespan - max(times.busy)
+            assert (lost["ZB-H1"] == p - 1 == lost["1F1B"] / 3) == (m >= p) and lost["ZB-H1"] >= p - 1
+
+
+def test_who_is_idle_for_how_long_under_dual_pipe_when_pairs_overlap():
+    """The formula is that of the ranks in the middle; the outer ones have fewer pairs, and are idle for less."""
+    for p in (6, 8):
+        for F, I, W, FB in [(1, 1, 1, 2), (1, 1, 0.5, 2)]:  # noqa: E741
+            times = simulate(make("DualPipe", p, 2 * p), Costs(F, I, W, pair=FB))
+            idle = [times.makespan - busy for busy in times.busy]
+            assert idle[p // 2] == pytest.approx(max(idle)) == pytest.approx((p / 2 - 1) * (FB + I - 2 * W))
+            assert idle[0] < idle[p // 2] - 0.4
+
+
+def test_a_found_schedule_competes_with_those_of_its_placement_only():
+    """It was said to be never worse than any named schedule that fits: ZB-V is quicker than what is found in a line."""
+    p, m, uneven = 4, 12, Costs(F=1.0, I=1.3, W=0.7, send=0.2)
+    seconds = {(p, name): simulate(make(name, p, m), uneven).makespan for name in ("1F1B", "ZB-H1")}
+    line = {room: simulate(search.find_schedule(p, m, uneven, room), uneven).makespan for room in (3, 4)}
+    halves = uneven.chunked(2)
+    v = {
+        room: simulate(search.find_schedule(p, m, halves, 2 * room, placement="V"), halves).makespan for room in (3, 4)
+    }
+    zb_v = make("ZB-V", p, m)
+    assert max(activations(zb_v)) / 2 == 4 and simulate(zb_v, halves).makespan == pytest.approx(41.4)
+    assert line[4] == pytest.approx(min(seconds.values())) == pytest.approx(43.2) and line[3] > 60
+    assert (round(v[3], 1), round(v[4], 2)) == (45.0, 40.65)
+
+
+def test_a_cut_by_counts_is_poor_because_embedding_and_head_count():
+    """The embedding alone was blamed: without it the cut is as poor. Without both, or a cut of blocks, it is not."""
+    layers = transformer(h=4096, keys=[2048] * 12 + [1024] * 12, V=8_000, tokens=4096, rate=400e12)
+
+    def idle(some, ends=None):
+        ends = ends or partition.equal_counts(len(some), 4)
+        return simulate(make("1F1B", 4, 16), partition.cut_costs(some, ends)).bubble
+
+    assert idle(layers) > 0.24 and idle(layers[1:]) > 0.23
+    assert idle(layers[1:-1]) < 0.17 and idle(layers, (7, 13, 19, 26)) < 0.17
+
+
+def test_which_numbers_of_micro_batches_torch_takes():
+    """One micro-batch, torchtitan's default, was called a pipeline without overlap: 1F1B, its default, refuses it."""
+    dist.init_process_group("fake", rank=0, world_size=4, store=FakeStore())
+    try:
+
+        def takes(schedule, m, chunks):
+            stages = [
+                PipelineStage(torch.nn.Linear(1, 1), s, 4 * chunks, torch.device("cpu"))
+                for s in range(0, 4 * chunks, 4)
+            ]
+            try:
+                schedule(stages if chunks > 1 else stages[0], n_microbatches=m, loss_fn=torch.nn.MSELoss())
+            except ValueError:
+                return False
+            return True
+
+        assert takes(ScheduleGPipe, 1, 1) and not takes(Schedule1F1B, 1, 1) and not takes(Schedule1F1B, 3, 1)
+        for m in range(1, 14):
+            assert takes(ScheduleInterleaved1F1B, m, 2) == (m % max(1, m // 4) == 0)
+    finally:
+        dist.destroy_process_group()
