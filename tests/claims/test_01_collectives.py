@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from exercises.solutions import ch01_collectives as solutions
-from reference.collectives import ALLREDUCE, allreduce, cost, ring_allreduce
+from reference import mpi
+from reference.collectives import ALLREDUCE, allreduce, cost, fit, ring_allreduce
 from reference.collectives.binary_tree import (
     MOST_SEGMENTS,
     best_segments,
@@ -19,10 +20,11 @@ from reference.collectives.catalogue import BROADCAST
 from reference.collectives.evaluate import evaluate
 from reference.collectives.planned import plan_allreduce
 from reference.collectives.ring import ring_allreduce_cost, ring_allreduce_rounds
-from reference.collectives.rounds import backwards, carry_out, carry_out_in_turn, complete
-from reference.collectives.select import predict
+from reference.collectives.rounds import Blocks, backwards, carry_out, carry_out_in_turn, complete, plan
+from reference.collectives.select import choose, predict
+from reference.collectives.tree import binomial_broadcast_rounds
 from reference.networks import Level, Link, SwitchTree, priority
-from reference.worlds import launch, networks, smpi
+from reference.worlds import LaunchError, launch, networks, smpi
 
 LINK = Link(5e-6, 1 / 50e9)
 
@@ -324,3 +326,38 @@ def test_a_leader_wins_small_arrays_by_its_rounds_inside_the_node_and_not_by_few
         return predict("hierarchical", 32, 2**13, 8, machine, **how) - predict("leader", 32, 2**13, 8, machine, **how)
 
     assert ahead() > 4e-6 and ahead(gap=0.0) > 4e-6 and ahead(alpha=1e-12) < -2e-6
+
+
+@pytest.mark.parametrize("all_of_it", [True, False])
+def test_a_wrong_group_that_all_its_ranks_call_goes_unnoticed_though_others_are_right(all_of_it):
+    """Rows of two, and halves of four: ranks 0 to 3 add up their half, ranks 4 to 7 their rows."""
+
+    def row_sum(comm):
+        row, half = comm.Split(comm.rank // 2, comm.rank), comm.Split(comm.rank // 4, comm.rank)
+        total = np.empty(1)
+        (half if comm.rank < (4 if all_of_it else 3) else row).Allreduce(np.array([1.0 + comm.rank]), total)
+        return float(total[0])
+
+    if all_of_it:
+        assert launch(row_sum, 8).results == [10.0] * 4 + [11.0] * 2 + [15.0] * 2
+    else:
+        with pytest.raises(LaunchError, match="deadlock"):
+            launch(row_sum, 8)
+
+
+def test_the_root_of_a_tree_posts_its_independent_sends_one_by_one_and_of_6_ranks_two_have_no_one_ahead():
+    """Not "together if they do not depend on each other": together if the schedule says so, as the direct one does."""
+    x = Blocks(np.zeros(1), 1)
+    assert len(plan(binomial_broadcast_rounds(0, 8), x, x)) == 3
+    blocks = Blocks(np.zeros(8), 8)
+    assert len(plan(ALLREDUCE["direct"].rounds(0, 8), blocks, blocks)) == 2
+    last_round = [list(binomial_broadcast_rounds(rank, 6))[-1].to for rank in range(4)]  # these have the message
+    assert last_round == [4, 5, mpi.PROC_NULL, mpi.PROC_NULL]
+
+
+def test_choose_takes_direct_for_uneven_blocks_from_a_fit_only():
+    """33 numbers on 16 ranks."""
+    even, uneven = (choose(16, count, 4, networks.uniform(*LINK)).algorithm for count in (32, 33))
+    assert even == "direct" != uneven
+    measured = [fit.Sample(name, n, t) for name, t in (("ring", 3e-6), ("direct", 1e-6)) for n in (40, 4000)]
+    assert choose(16, 33, 4, fit.fit(16, measured, itemsize=4)).algorithm == "direct"

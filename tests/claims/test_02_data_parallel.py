@@ -9,6 +9,7 @@ from torch.func import functional_call, grad, vmap
 from reference.collectives import allreduce
 from reference.data_parallel import noise_scale, step_time, stragglers
 from reference.data_parallel.accumulation import Accumulator, relative_error
+from reference.data_parallel.buckets import assign_buckets
 from reference.data_parallel.layers import gpt, timed
 from reference.data_parallel.replica import Replica
 from reference.data_parallel.scaling import on_nodes, speedup
@@ -273,3 +274,10 @@ def test_the_speed_up_is_the_formula_of_the_page():
     for P in (8, 1024, 131_072):
         assert speedup(P, b, scale, 1.25) == pytest.approx((1 + scale / b) / (1 + scale / (b * P)) / 1.25)
         assert speedup(P, b, scale) < 1 + scale / b
+
+
+def test_buckets_are_not_a_function_of_the_sizes_alone():
+    """Types and the order count, too."""
+    assert assign_buckets([4, 4, 4], 8) == [[2, 1], [0]]
+    assert assign_buckets([4, 4, 4], 8, kinds="aba") == [[1], [2, 0]]
+    assert assign_buckets([4, 4, 4], 8, order=[1, 0, 2]) == [[1, 0], [2]]
