@@ -93,9 +93,9 @@ def heads_of_rank(heads, groups, ranks, rank):
     the same keys and values, and the only fair way gives each group equally many ranks and each rank equally many
     heads: the groups divide the ranks, and the ranks divide the heads.
 
-    The copies cost memory for weights and, when text is generated, for the cache of keys and values, which is why the
-    degree often stops at the number of groups. In training each copy sees the gradient of its own heads; they are added
-    up among the copies, once. Follow-up: 64 heads in 8 groups; which degrees are possible, and which need copies?
+    The copies cost memory for weights and, when text is generated, for the cache of keys and values. In training each
+    copy sees the gradient of its own heads; they are added up among the copies, once. Follow-up: 64 heads in 8 groups;
+    which degrees are possible, and which need copies?
     """
     if heads % ranks or (groups % ranks and ranks % groups):
         return None
@@ -158,9 +158,9 @@ def bias_once(comm, x, A, a, B, b, dz):
     all-reduce makes it P times as large. What the last line computes is a part of a sum again, since every rank has
     used x: its all-reduce was missing.
 
-    Of the three only the first changes the loss at once. The second one trains the bias P times as fast with plain
-    SGD, and hardly differently with Adam, which divides by the gradient's size: so it can stay for years. Follow-up:
-    which of the three does a comparison of losses in the first step find, and which in the second?
+    Of the three only the first changes the loss at once. The second one makes plain SGD move the bias P times as far.
+    Adam divides by the gradient's size, so a constant factor all but cancels there. Follow-up: which of the three does
+    a comparison of losses in the first step find, and which in the second?
     """
     y = np.tanh(x @ A + a)
     z = y @ B
