@@ -11,7 +11,6 @@ from PIL import Image
 
 from .files import ROOT
 
-OLDER = ("07_",)  # stored with a size of their own; their next `make notebooks` takes it away
 TWICE = 1_000  # pixels at least, of a figure that a page shows 850 wide and a phone of thrice the pixels 360
 
 
@@ -62,8 +61,6 @@ def test_a_picture_in_another_form_is_drawn_anew_although_its_cell_prints_the_sa
 
 def test_figures_have_twice_the_pixels_and_the_width_of_the_page():
     for path in sorted((ROOT / "chapters").glob("*.ipynb")):
-        if path.name.startswith(OLDER):
-            continue
         for number, cell in enumerate(json.loads(path.read_text())["cells"]):
             for out in cell.get("outputs", []):
                 if "image/png" in out.get("data", {}):
