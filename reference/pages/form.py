@@ -66,11 +66,14 @@ def shown(call: str, given: Mapping[str, float]) -> str:
 
 
 def table(rows: Rows) -> str:
-    """The rows as HTML: columns in the order of the first row; a number that is none stays empty."""
+    """The rows as HTML, to be reached by keys, for it scrolls on a phone; a number that is none stays empty.
+
+    Columns stand in the order of the first row.
+    """
     columns = list(rows[0])
     head = "".join(f'<th scope="col">{escaped(column)}</th>' for column in columns)
     body = "".join("<tr>" + "".join(_cell(row.get(column)) for column in columns) + "</tr>\n" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    return f'<table tabindex="0"><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>'
 
 
 def _cell(value: Any) -> str:
