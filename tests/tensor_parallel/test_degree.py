@@ -98,3 +98,11 @@ def test_degrees_that_the_heads_allow(P, particular, words):
 def test_no_possible_degree_is_an_error():
     with pytest.raises(ValueError, match=r"none of the degrees \[3, 5\] suits 64 heads in 8 groups"):
         degree.best_degree((5, 3), 1, 4096, LARGE, device("H100 SXM"), NODES)
+
+
+def test_a_step_that_does_not_pay_is_the_last_one_although_a_later_one_would():
+    """An all-reduce that costs much from 2 ranks on and hardly more on 8: the search does not jump over the border."""
+    dear, fast = uniform(0.0, 3e-11), device("H100 SXM", efficiency=0.6)
+    asked = {P: degree.layer_time(P, 1, 4096, LARGE, fast, dear) for P in (1, 2, 8)}
+    assert asked[1].seconds < 1.5 * asked[2].seconds and asked[1].seconds >= 1.5 * asked[8].seconds
+    assert degree.best_degree(asked, 1, 4096, LARGE, fast, dear).P == 1
