@@ -15,17 +15,14 @@ is twice as long as the one before. Linear is a factor of 2, the scores of the u
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from data_parallel import in_turns, on_every_rank, quartiles, run_job
+from data_parallel import in_turns, jobs, quartiles
 from tabulate import tabulate
-
-from reference import cli
 
 LENGTHS = (512, 1024, 2048)
 HEADS, GROUPS, WIDTH = 8, 8, 64  # of a head: d
@@ -151,16 +148,8 @@ def report(ranks: int, found: dict) -> None:
 
 def main() -> None:
     """Parent, or one of its ranks."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=cli.rank_count, nargs="+", default=[2, 4])
-    parser.add_argument("--quick", action="store_true", help="2 ranks, few turns")
-    parser.add_argument("--out", help=argparse.SUPPRESS)
-    parser.add_argument("--shorten", type=int, default=1, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.out:
-        return on_every_rank(arguments.out, lambda comm: measure_all(comm, arguments.shorten))
-    for P in [2] if arguments.quick else arguments.ranks:
-        report(P, run_job(P, __file__, "--shorten", "4" if arguments.quick else "1"))
+    for P, found in jobs(__doc__, __file__, measure_all):
+        report(P, found)
     print("\nbytes of blockwise attention, 2 heads of 16, float32; each by that of half as many tokens")
     heads = ["tokens", "kept", "", "at the peak", "", "scores of the usual form"]
     print(tabulate(memory(), heads, disable_numparse=True, stralign="right"))

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -197,19 +197,28 @@ def report(ranks: int, found: dict) -> list[float]:
     return ratios
 
 
-def main() -> None:
-    """Parent, or one of its ranks."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def jobs(about: str, program: str, measure: Callable[[Any, int], dict]) -> Iterator[tuple[int, dict]]:
+    """(ranks, what measure(comm, shorten) found) for each number of ranks that the command line asks for.
+
+    about, program: the benchmark's docstring and file. The ranks are started with that file, too: in them this measures
+    and ends the program.
+    """
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--ranks", type=cli.rank_count, nargs="+", default=[2, 4])
     parser.add_argument("--quick", action="store_true", help="2 ranks, few turns")
     parser.add_argument("--out", help=argparse.SUPPRESS)
     parser.add_argument("--shorten", type=int, default=1, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.out:
-        return on_every_rank(arguments.out, lambda comm: measure_all(comm, arguments.shorten))
-    ranks = [2] if arguments.quick else arguments.ranks
-    shorten = ["--shorten", "4" if arguments.quick else "1"]
-    ratios = [ratio for P in ranks for ratio in report(P, run_job(P, __file__, *shorten))]
+        on_every_rank(arguments.out, lambda comm: measure(comm, arguments.shorten))
+        sys.exit()
+    for P in [2] if arguments.quick else arguments.ranks:
+        yield P, run_job(P, program, "--shorten", "4" if arguments.quick else "1")
+
+
+def main() -> None:
+    """Parent, or one of its ranks."""
+    ratios = [ratio for P, found in jobs(__doc__, __file__, measure_all) for ratio in report(P, found)]
     print(f"\nall of them: {np.exp(np.mean(np.log(ratios))):.2f} (geometric mean of the ratios)")
 
 

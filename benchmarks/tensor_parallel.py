@@ -18,16 +18,14 @@ parallelism that is more: over gloo a reduce-scatter sends what an all-reduce do
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data_parallel import in_turns, on_every_rank, quartiles, run_job
+from data_parallel import in_turns, jobs, quartiles
 from tabulate import tabulate
 
-from reference import cli
 from reference.models import Config
 
 SIZES = {  # name: the block, and the sequences in a batch
@@ -211,17 +209,7 @@ def report(ranks: int, found: dict) -> list[float]:
 
 def main() -> None:
     """Parent, or one of its ranks."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=cli.rank_count, nargs="+", default=[2, 4])
-    parser.add_argument("--quick", action="store_true", help="2 ranks, few turns")
-    parser.add_argument("--out", help=argparse.SUPPRESS)
-    parser.add_argument("--shorten", type=int, default=1, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.out:
-        return on_every_rank(arguments.out, lambda comm: measure_all(comm, arguments.shorten))
-    ranks = [2] if arguments.quick else arguments.ranks
-    shorten = ["--shorten", "4" if arguments.quick else "1"]
-    ratios = [ratio for P in ranks for ratio in report(P, run_job(P, __file__, *shorten))]
+    ratios = [ratio for P, found in jobs(__doc__, __file__, measure_all) for ratio in report(P, found)]
     print(f"\nall of them, without overlap: {np.exp(np.mean(np.log(ratios))):.2f} (geometric mean of the ratios)")
 
 
