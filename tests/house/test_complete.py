@@ -10,26 +10,26 @@ from .files import ROOT
 TEXTS = ("README.md", "book", "pyproject.toml")
 CHAPTER = {  # what a new chapter needs: (file, what is appended to it)
     "its tests in TESTS of .ci/chapters.py, and with them its line in the budget report": None,
-    "exercises/ch10_..., its exercises": ("exercises/ch10_zero.py", ""),
-    "exercises/test_ch10_..., its exercises": ("exercises/test_ch10_zero.py", ""),
-    "exercises/solutions/ch10_..., its exercises": ("exercises/solutions/ch10_zero.py", ""),
-    "exercises/misconceptions/ch10_..., its exercises": ("exercises/misconceptions/ch10_zero/shards.py", ""),
-    "its place in the table of contents (book/_toc.yml)": ("book/_toc.yml", "  - file: chapters/10_zero\n"),
-    "a line for each technique (book/techniques.md)": ("book/techniques.md", "[ZeRO](../chapters/10_zero.ipynb)\n"),
-    "its name in what is there so far (book/index.md)": ("book/index.md", "[ZeRO](../chapters/10_zero)\n"),
-    "its section (book/teaching.md)": ("book/teaching.md", "\n## Chapter 10: what takes how long\n"),
-    "its name in what is there so far (README.md)": ("README.md", "There is a chapter 10.\n"),
+    "exercises/ch97_..., its exercises": ("exercises/ch97_sample.py", ""),
+    "exercises/test_ch97_..., its exercises": ("exercises/test_ch97_sample.py", ""),
+    "exercises/solutions/ch97_..., its exercises": ("exercises/solutions/ch97_sample.py", ""),
+    "exercises/misconceptions/ch97_..., its exercises": ("exercises/misconceptions/ch97_sample/shards.py", ""),
+    "its place in the table of contents (book/_toc.yml)": ("book/_toc.yml", "  - file: chapters/97_sample\n"),
+    "a line for each technique (book/techniques.md)": ("book/techniques.md", "[Sample](../chapters/97_sample.ipynb)\n"),
+    "its name in what is there so far (book/index.md)": ("book/index.md", "[Sample](../chapters/97_sample)\n"),
+    "its section (book/teaching.md)": ("book/teaching.md", "\n## Chapter 97: what takes how long\n"),
+    "its name in what is there so far (README.md)": ("README.md", "There is a chapter 97.\n"),
     "terms in book/glossary.md: none of those that it introduces in bold is there": (
         "book/glossary.md",
         "\noptimizer sharding\n  (x) Each rank has a part of the state.\n",
     ),
 }
 PACKAGE = {
-    "tests/zero/, its tests": ("tests/zero/test_stage.py", ""),
-    "its page book/api/zero.md": ("book/api/zero.md", ""),
-    "the page's place in the table of contents (book/_toc.yml)": ("book/_toc.yml", "  - file: book/api/zero\n"),
-    "a link to its page (book/api/index.md)": ("book/api/index.md", "[`reference.zero`](zero.md)\n"),
-    "a line for each technique (book/techniques.md)": ("book/techniques.md", "[`zero`](api/zero.md)\n"),
+    "tests/sample/, its tests": ("tests/sample/test_stage.py", ""),
+    "its page book/api/sample.md": ("book/api/sample.md", ""),
+    "the page's place in the table of contents (book/_toc.yml)": ("book/_toc.yml", "  - file: book/api/sample\n"),
+    "a link to its page (book/api/index.md)": ("book/api/index.md", "[`reference.sample`](sample.md)\n"),
+    "a line for each technique (book/techniques.md)": ("book/techniques.md", "[`sample`](api/sample.md)\n"),
 }
 
 
@@ -51,83 +51,83 @@ def add(house, file, text):
 
 
 def new_chapter(house):
-    """Chapter 10, with nothing but its notebook."""
+    """Chapter 97, with nothing but its notebook."""
     cell = {"cell_type": "markdown", "source": ["Each rank keeps a part of the state: **optimizer sharding**."]}
-    add(house, "chapters/10_zero.ipynb", json.dumps({"cells": [cell]}))
+    add(house, "chapters/97_sample.ipynb", json.dumps({"cells": [cell]}))
 
 
 def test_a_new_chapter_is_told_all_that_it_lacks_in_one_line(house, ci):
     new_chapter(house)
-    assert ci("complete").faults(house, {}) == [f"chapter 10 lacks: {'; '.join(CHAPTER)}"]
+    assert ci("complete").faults(house, {}) == [f"chapter 97 lacks: {'; '.join(CHAPTER)}"]
 
 
 @pytest.mark.parametrize("left_out", CHAPTER)
 def test_what_was_forgotten_of_a_chapter_is_told(house, ci, left_out):
     new_chapter(house)
-    add(house, "tests/zero/test_stage.py", "")
+    add(house, "tests/sample/test_stage.py", "")
     for what, change in CHAPTER.items():
         if change and what != left_out:
             add(house, *change)
-    claims = {} if CHAPTER[left_out] is None else {10: ("zero",)}
-    assert ci("complete").faults(house, claims) == [f"chapter 10 lacks: {left_out}"]
+    claims = {} if CHAPTER[left_out] is None else {97: ("sample",)}
+    assert ci("complete").faults(house, claims) == [f"chapter 97 lacks: {left_out}"]
 
 
 def test_claimed_tests_that_are_not_there_are_told(house, ci):
     new_chapter(house)
-    (told,) = ci("complete").faults(house, {10: ("zero", "test_plan.py")})
-    assert "lacks: tests/zero, which TESTS of .ci/chapters.py claims; tests/test_plan.py, which" in told
+    (told,) = ci("complete").faults(house, {97: ("sample", "test_plan.py")})
+    assert "lacks: tests/sample, which TESTS of .ci/chapters.py claims; tests/test_plan.py, which" in told
 
 
 def test_a_new_package_is_told_all_that_it_lacks_in_one_line(house, ci):
-    add(house, "reference/zero/__init__.py", "")
-    assert ci("complete").faults(house) == [f"reference.zero lacks: {'; '.join(PACKAGE)}"]
+    add(house, "reference/sample/__init__.py", "")
+    assert ci("complete").faults(house) == [f"reference.sample lacks: {'; '.join(PACKAGE)}"]
 
 
 @pytest.mark.parametrize("left_out", PACKAGE)
 def test_what_was_forgotten_of_a_package_is_told(house, ci, left_out):
-    add(house, "reference/zero/__init__.py", "")
+    add(house, "reference/sample/__init__.py", "")
     for what, change in PACKAGE.items():
         if what != left_out:
             add(house, *change)
-    assert ci("complete").faults(house) == [f"reference.zero lacks: {left_out}"]
+    assert ci("complete").faults(house) == [f"reference.sample lacks: {left_out}"]
 
 
 def test_a_module_without_an_entry_in_the_api_is_told(house, ci):
-    add(house, "reference/zero/__init__.py", "")
-    add(house, "reference/zero/stage.py", "")
-    add(house, "reference/zero/stages/__init__.py", "")
-    add(house, "reference/zero/stages/one.py", "")
-    for change in [*PACKAGE.values(), ("tests/zero/stages/test_one.py", "")]:
+    add(house, "reference/sample/__init__.py", "")
+    add(house, "reference/sample/stage.py", "")
+    add(house, "reference/sample/stages/__init__.py", "")
+    add(house, "reference/sample/stages/one.py", "")
+    for change in [*PACKAGE.values(), ("tests/sample/stages/test_one.py", "")]:
         add(house, *change)
     assert ci("complete").faults(house) == [
-        "reference.zero lacks: an entry for reference.zero.stage (book/api/zero.md)",
-        "reference.zero.stages lacks: an entry for reference.zero.stages.one (book/api/zero.md)",
+        "reference.sample lacks: an entry for reference.sample.stage (book/api/sample.md)",
+        "reference.sample.stages lacks: an entry for reference.sample.stages.one (book/api/sample.md)",
     ]
     add(
-        house, "book/api/zero.md", ".. automodule:: reference.zero.stage\n.. autofunction:: reference.zero.stages.one\n"
+        house, "book/api/sample.md", ".. automodule:: reference.sample.stage\n.. autofunction:: reference.sample.stages.one\n"
     )
     assert ci("complete").faults(house) == []
 
 
 def test_a_room_of_a_package_needs_tests_only(house, ci):
-    add(house, "reference/zero/stages/__init__.py", "")
-    assert ci("complete").faults(house) == ["reference.zero.stages lacks: tests/zero/stages/, its tests"]
-    add(house, "tests/zero/stages/test_one.py", "")
+    add(house, "reference/sample/stages/__init__.py", "")
+    assert ci("complete").faults(house) == ["reference.sample.stages lacks: tests/sample/stages/, its tests"]
+    add(house, "tests/sample/stages/test_one.py", "")
     assert ci("complete").faults(house) == []
 
 
 def test_a_chapter_and_a_package_that_lack_nothing_are_not_told(house, ci):
     new_chapter(house)
-    add(house, "reference/zero/__init__.py", "")
+    add(house, "reference/sample/__init__.py", "")
     for change in [*CHAPTER.values(), *PACKAGE.values()]:
         if change:
             add(house, *change)
-    assert ci("complete").faults(house, {10: ("zero",)}) == []
+    assert ci("complete").faults(house, {97: ("sample",)}) == []
 
 
 EXERCISE = {  # what a new exercise needs besides its function: (file, what is appended to it)
-    "a line that declares it (exercises/test_ch10_zero.py)": ("exercises/test_ch10_zero.py", "gather = write.gather\n"),
-    "its name in the notebook of its chapter": ("chapters/10_zero_exercises.ipynb", '{"cells": [], "of": "`gather`"}'),
+    "a line that declares it (exercises/test_ch97_sample.py)": ("exercises/test_ch97_sample.py", "gather = write.gather\n"),
+    "its name in the notebook of its chapter": ("chapters/97_sample_exercises.ipynb", '{"cells": [], "of": "`gather`"}'),
     "its name beside what it practises (book/techniques.md)": ("book/techniques.md", "`gather`\n"),
     "its name in the section of its chapter (book/teaching.md)": ("book/teaching.md", "`gather`\n"),
 }
@@ -143,30 +143,30 @@ def test_what_was_forgotten_of_an_exercise_is_told(house, ci, left_out):
     for change in CHAPTER.values():
         if change:
             add(house, *change)
-    add(house, "tests/zero/test_stage.py", "")
-    add(house, "exercises/ch10_zero.py", HELPER + GATHER)
+    add(house, "tests/sample/test_stage.py", "")
+    add(house, "exercises/ch97_sample.py", HELPER + GATHER)
     for what, change in EXERCISE.items():
         if what != left_out:
             add(house, *change)
     add(house, "book/teaching.md", "\n## Chapter 100\n\n`gather`\n")
     told = [f"exercise gather lacks: {left_out}"] if left_out else []
-    assert ci("complete").faults(house, {10: ("zero",)}) == told
+    assert ci("complete").faults(house, {97: ("sample",)}) == told
 
 
 def test_what_was_forgotten_of_a_technique_is_told(house, ci):
     """It is one because it names a source. The tests of a catalogue are those of all that it lists."""
-    add(house, "reference/zero/__init__.py", "")
+    add(house, "reference/sample/__init__.py", "")
     for change in PACKAGE.values():
         add(house, *change)
     for name, source in (("stage", "Source    Rajbhandari et al. (2020).\n"), ("plan", "No source.\n")):
-        add(house, f"reference/zero/{name}.py", f'"""A module.\n\n{source}"""\n')
-        add(house, "book/api/zero.md", f".. automodule:: reference.zero.{name}\n")
-    (house / "tests/zero/test_stage.py").rename(house / "tests/zero/test_all.py")
-    told = "technique zero.stage lacks: "
-    line, tests = "a line for it (book/techniques.md)", "its tests (tests/zero/test_stage.py)"
+        add(house, f"reference/sample/{name}.py", f'"""A module.\n\n{source}"""\n')
+        add(house, "book/api/sample.md", f".. automodule:: reference.sample.{name}\n")
+    (house / "tests/sample/test_stage.py").rename(house / "tests/sample/test_all.py")
+    told = "technique sample.stage lacks: "
+    line, tests = "a line for it (book/techniques.md)", "its tests (tests/sample/test_stage.py)"
     assert ci("complete").faults(house) == [f"{told}{line}; {tests}"]
-    add(house, "book/techniques.md", "[`zero.stage`](api/zero.md)\n")
+    add(house, "book/techniques.md", "[`sample.stage`](api/sample.md)\n")
     assert ci("complete").faults(house) == [told + tests]
-    add(house, "reference/zero/catalogue.py", "")
-    add(house, "book/api/zero.md", ".. automodule:: reference.zero.catalogue\n")
+    add(house, "reference/sample/catalogue.py", "")
+    add(house, "book/api/sample.md", ".. automodule:: reference.sample.catalogue\n")
     assert ci("complete").faults(house) == []

@@ -1,0 +1,138 @@
+"""A group: parameters that travel together, and this rank's shard of them.
+
+Idea      Stages 1 and 2 have a group for each bucket of gradients, stage 3 one for each unit of the model. All that a
+          stage does to a group is one of four moves:
+
+              gather   the shards of all ranks become whole weights       all-gather, (P - 1) n elements from each rank
+              reduce   whole gradients become shards of their sum         reduce-scatter, as many
+              step     the optimizer changes the pieces of this rank's shard, which are parameters of their own
+              free     whole weights, or whole gradients, are let go
+Exact     The shard is what the optimizer knows. Where the weights are of 16 bits it is their master copy in float32,
+          whose rounded values travel.
+          MPI cannot add bfloat16: such gradients are added in float32 unless told (`reduce_dtype`), at twice the bytes.
+Source    Rajbhandari et al., "ZeRO" (2020), section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import mpi
+from .shards import Cut, flat
+
+SHORT = (torch.bfloat16, torch.float16)
+
+
+def hold_nothing(kind: str, *tensors: Tensor) -> None:
+    """For a group whose memory nobody counts."""
+
+
+class Group:
+    """Parameters of one type and this rank's shard of them.
+
+    master    [n] the shard of the weights, float32 where the weights have 16 bits; nobody else has it
+    pieces    of each parameter, the part of `master` that is this rank's, a parameter itself: for the optimizer
+    gradient  [n] the shard of the summed gradients; None until there is one. `set_gradients` makes it the pieces' .grad
+    hold      told of what is allocated, with its kind: `Meter.hold`
+
+    Raises ValueError if there are no parameters, or not all of one type, on one device, and trained or frozen alike.
+    """
+
+    def __init__(
+        self,
+        comm,
+        parameters: Sequence[nn.Parameter],
+        cut: Cut = flat,
+        reduce_dtype: torch.dtype | None = None,
+        hold: Callable[..., None] = hold_nothing,
+    ):
+        kinds = {(p.dtype, p.device, p.requires_grad) for p in parameters}
+        if len(kinds) != 1:
+            raise ValueError(f"a group has parameters of one type, device and requires_grad, got {len(kinds)} kinds")
+        self.comm, self.parameters, self.hold = comm, list(parameters), hold
+        ((self.dtype, self.device, self.trained),) = kinds
+        self.sharding = cut([tuple(p.shape) for p in parameters], comm.size)
+        wide = torch.float32 if self.dtype in SHORT else self.dtype
+        self.reduce_dtype = reduce_dtype or wide
+        self.master = self.sharding.shard(self.parameters, comm.rank).to(wide)
+        views = self.sharding.split(self.master, comm.rank)
+        self.pieces = [nn.Parameter(view, requires_grad=self.trained) for view in views]
+        self.gradient: Tensor | None = None
+
+    @property
+    def n(self) -> int:
+        """Elements of a shard, with padding."""
+        return self.sharding.n
+
+    # Weights ----------------------------------------------------------------------------------------------------------
+
+    def start_gather(self) -> tuple[Tensor, Any]:
+        """Begin to gather the weights: (the vector [P n] that they arrive in, a request). Collective."""
+        gathered = torch.empty(self.comm.size * self.n, dtype=self.dtype, device=self.device)
+        self.hold("weights", gathered)
+        gathered[self.comm.rank * self.n :][: self.n].copy_(self.master)
+        return gathered, self.comm.Iallgather(mpi.IN_PLACE, gathered)
+
+    def install(self, gathered: Tensor) -> None:
+        """Make what has arrived the parameters' values."""
+        wholes = self.sharding.unpack(gathered)
+        self.hold("weights", *wholes)
+        for parameter, whole in zip(self.parameters, wholes):
+            parameter.data = whole
+
+    def gather(self) -> None:
+        """Gather the weights, and make them the parameters' values. Collective."""
+        gathered, request = self.start_gather()
+        request.Wait()
+        self.install(gathered)
+
+    def free(self) -> None:
+        """Let go of the parameters' values, but not of the shard."""
+        for parameter in self.parameters:
+            parameter.data = parameter.data.new_empty(0)
+
+    # Gradients --------------------------------------------------------------------------------------------------------
+
+    def start_reduce(self) -> tuple[Tensor, Tensor, Any]:
+        """Begin to sum the parameters' gradients over the ranks: (what is sent, what arrives [n], a request).
+
+        The gradients are moved: .grad is None afterwards. One that there is not counts as zeros. Keep what is sent
+        until the request is complete, then `add` what has arrived. Collective.
+        """
+        whole = torch.empty(self.comm.size * self.n, dtype=self.reduce_dtype, device=self.device)
+        received = torch.empty(self.n, dtype=self.reduce_dtype, device=self.device)
+        self.hold("gradients", whole, received)
+        self.sharding.pack([parameter.grad for parameter in self.parameters], whole)
+        for parameter in self.parameters:
+            parameter.grad = None
+        return whole, received, self.comm.Ireduce_scatter_block(whole, received)
+
+    def add(self, received: Tensor) -> None:
+        """Add a sum that has arrived [n] to the gradients of this shard."""
+        if self.gradient is None:
+            self.gradient = received.to(self.master.dtype)
+            self.hold("gradients", self.gradient)
+        else:
+            self.gradient += received
+
+    def reduce(self) -> None:
+        """Sum the parameters' gradients over the ranks, and add this rank's part to its shard. Collective."""
+        _whole, received, request = self.start_reduce()
+        request.Wait()
+        self.add(received)
+
+    def set_gradients(self) -> None:
+        """Let the pieces' gradients be views of the shard's."""
+        if self.gradient is not None:
+            for piece, part in zip(self.pieces, self.sharding.split(self.gradient, self.comm.rank)):
+                piece.grad = part
+
+    def clear(self) -> None:
+        """Let go of the shard's gradients."""
+        self.gradient = None
+        for piece in self.pieces:
+            piece.grad = None
