@@ -62,13 +62,13 @@ class Memory:
             self._count(address, reference, kind, storage.nbytes())
 
     def hold(self, tensor: Tensor, kind: str) -> None:
-        """Count the memory behind a tensor as of this kind from now on, whatever it was until now."""
+        """Count the memory behind a tensor as of this kind and of its present size, whatever it was until now."""
         self.made(tensor, kind)
-        address = tensor.untyped_storage()._cdata
-        reference, before, nbytes = self._held[address]
-        if before != kind:
+        storage = tensor.untyped_storage()
+        reference, before, nbytes = self._held[storage._cdata]
+        if (before, nbytes) != (kind, storage.nbytes()):
             self.live[before] -= nbytes
-            self._count(address, reference, kind, nbytes)
+            self._count(storage._cdata, reference, kind, storage.nbytes())
 
     def _count(self, address: int, reference: weakref.ref, kind: str, nbytes: int) -> None:
         self._held[address] = reference, kind, nbytes

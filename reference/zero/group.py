@@ -9,6 +9,8 @@ Idea      Stages 1 and 2 have a group for each bucket of gradients, stage 3 one 
               free     whole weights, or whole gradients, are let go
 Exact     The shard is what the optimizer knows. Where the weights are of 16 bits it is their master copy in float32,
           whose rounded values travel.
+          `free` empties the memory of the whole weights, `gather` fills the same again: whatever the forward pass has
+          kept of them for the backward pass (autograd keeps views, such as a transpose) sees what was gathered last.
           MPI cannot add bfloat16: such gradients are added in float32 unless told (`reduce_dtype`), at twice the bytes.
 Source    Rajbhandari et al., "ZeRO" (2020), section 5.
 """
@@ -25,6 +27,12 @@ from .. import mpi
 from .shards import Cut, flat
 
 SHORT = (torch.bfloat16, torch.float16)
+
+
+def refill(tensor: Tensor) -> Tensor:
+    """Give a tensor memory again that was freed (resized to 0), with any content; those that share it have it, too."""
+    tensor.untyped_storage().resize_(tensor.nbytes)
+    return tensor
 
 
 def hold_nothing(kind: str, *tensors: Tensor) -> None:
@@ -61,6 +69,8 @@ class Group:
         self.master = self.sharding.shard(self.parameters, comm.rank).to(wide)
         views = self.sharding.split(self.master, comm.rank)
         self.pieces = [nn.Parameter(view, requires_grad=self.trained) for view in views]
+        self._wholes: list[Tensor] = []  # the whole weights, from the first gather on
+        self._memory: list[Tensor] = []  # what they are views of, or they themselves
         self.gradient: Tensor | None = None
 
     @property
@@ -72,16 +82,25 @@ class Group:
 
     def start_gather(self) -> tuple[Tensor, Any]:
         """Begin to gather the weights: (the vector [P n] that they arrive in, a request). Collective."""
-        gathered = torch.empty(self.comm.size * self.n, dtype=self.dtype, device=self.device)
+        if self._memory and self.sharding.together:
+            gathered = refill(self._memory[0])
+        else:
+            gathered = torch.empty(self.comm.size * self.n, dtype=self.dtype, device=self.device)
         self.hold("weights", gathered)
         gathered[self.comm.rank * self.n :][: self.n].copy_(self.master)
         return gathered, self.comm.Iallgather(mpi.IN_PLACE, gathered)
 
     def install(self, gathered: Tensor) -> None:
         """Make what has arrived the parameters' values."""
-        wholes = self.sharding.unpack(gathered)
-        self.hold("weights", *wholes)
-        for parameter, whole in zip(self.parameters, wholes):
+        if self.sharding.together:
+            self._wholes = self._wholes or self.sharding.unpack(gathered)
+            self._memory = [gathered]
+        else:
+            shapes = self.sharding.shapes
+            self._wholes = self._memory = self._wholes or [gathered.new_empty(shape) for shape in shapes]
+            self.sharding.copy_out(gathered, [refill(whole) for whole in self._wholes])
+        self.hold("weights", *self._memory)
+        for parameter, whole in zip(self.parameters, self._wholes):
             parameter.data = whole
 
     def gather(self) -> None:
@@ -91,9 +110,12 @@ class Group:
         self.install(gathered)
 
     def free(self) -> None:
-        """Let go of the parameters' values, but not of the shard."""
+        """Let go of the parameters' values, but not of the shard: they have no elements until the next gather."""
         for parameter in self.parameters:
             parameter.data = parameter.data.new_empty(0)
+        for tensor in self._memory:
+            tensor.untyped_storage().resize_(0)
+        self.hold("weights", *self._memory)
 
     # Gradients --------------------------------------------------------------------------------------------------------
 

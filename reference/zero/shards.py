@@ -112,6 +112,17 @@ class Sharding:
         """The whole tensors from a gathered vector [P n]: views where a tensor lies together, copies elsewhere."""
         return [self._whole(gathered, shape, spans) for shape, spans in zip(self.shapes, self.spans)]
 
+    @cached_property
+    def together(self) -> bool:
+        """Whether each parameter lies together in the gathered vector, so that a view of that will do for it."""
+        return all(len(spans) < 2 for spans in self.spans)
+
+    def copy_out(self, gathered: Tensor, wholes: Sequence[Tensor]) -> None:
+        """Copy a gathered vector [P n] into whole tensors."""
+        for whole, spans in zip(wholes, self.spans):
+            for first, place, length in spans:
+                whole.view(-1)[first : first + length].copy_(gathered[place : place + length])
+
     def _whole(self, gathered: Tensor, shape: Shape, spans: list[Span]) -> Tensor:
         parts = [gathered[place : place + length] for _, place, length in spans] or [gathered[:0]]
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).view(shape)

@@ -168,6 +168,18 @@ def test_an_input_is_not_an_activation_and_what_is_held_is_what_it_is_said_to_be
         meter.hold("errors", x)
 
 
+def test_memory_that_was_emptied_is_counted_anew_when_it_is_held():
+    with Meter() as meter:
+        y = torch.ones(100)
+        meter.hold("weights", y)
+        for size in (0, 400):
+            y.untyped_storage().resize_(size)
+            meter.hold("weights", y)
+            assert meter.live["weights"] == size
+        del y
+    assert meter.live["weights"] == 0
+
+
 def test_checkpointing_trades_activations_for_flops():
     """The blocks' forward passes are carried out again, each but for its last product, whose result nobody needs; and
     only one block's activations are there at a time."""

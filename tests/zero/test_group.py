@@ -48,6 +48,23 @@ def test_whole_and_shards(cut, dtype, P):
     assert run.bytes_sent == [(P - 1) * n * itemsize] * P
 
 
+@pytest.mark.parametrize("cut", [flat, by_rows])
+def test_views_of_the_whole_weights_are_emptied_and_filled_with_them(cut):
+    """What autograd keeps for the backward pass is such a view."""
+
+    def program(comm):
+        group = Group(comm, parameters(), cut)
+        group.gather()
+        kept = group.parameters[0].t()
+        group.free()
+        assert kept.untyped_storage().nbytes() == 0
+        group.master += 1
+        group.gather()
+        assert torch.equal(kept.t(), parameters()[0] + 1) and torch.equal(group.parameters[0].t(), kept)
+
+    launch(program, 3)
+
+
 def test_a_group_on_real_ranks():
     run = launch(moves, 3, by_rows, torch.bfloat16, world="mpi")
     for weights, gradients, _, _ in run.results:
