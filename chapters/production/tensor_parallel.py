@@ -8,7 +8,6 @@ import torch
 import torch.distributed as dist
 import torch.distributed.tensor.parallel as tp
 from torch import nn
-from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard
 from torch.multiprocessing import start_processes
 
@@ -34,14 +33,13 @@ def main(rank=-1, ranks=-1, where="env://"):  # -1: torchrun tells
     dist.init_process_group("gloo", where, rank=rank, world_size=ranks)
     rank, ranks = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(0)  # the ranks of a group: one model, the same batches
-    mesh = init_device_mesh("cpu", (ranks,))
+    mesh = dist.init_device_mesh("cpu", (ranks,))
     model = tp.parallelize_module(FeedForward(), mesh, PLAN)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     for _ in range(STEPS):
         x = torch.randn(BATCH, TOKENS, WIDTH)
-        y = x.flip(-1).tanh()
-        mine, target = (whole.chunk(ranks, 1)[rank] for whole in (x, y))  # tokens
-        loss = (model(mine) - target).square().sum() / y.numel()  # over all
+        mine = x.chunk(ranks, 1)[rank]  # a part of the tokens; loss: of all
+        loss = (model(mine) - mine.flip(-1).tanh()).square().sum() / x.numel()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
