@@ -44,16 +44,17 @@ ALL_HEADS = (
     "before they travel, only where they are used."
 )
 P_TIMES = "P times: how many blocks does a rank lack when it has its own? Its own comes home again in your count."
+BOTH_WAYS = "That is the forward and the backward pass. Asked for is the forward pass alone."
 ONE_OF_TWO = "Half of what is right. Keys and values travel, and both are as long."
 PER_TOKEN = "Elements are counted and not their bytes: an element has `itemsize` of them."
 
 
 bytes_of_attention = Exercise(
     cases=inputs.calls(
-        ("gather", 2, 4200, 12, 3, 40, 7, 4),
-        ("ring", 3, 990, 12, 3, 40, 9, 2),
+        ("gather", 2, 4200, 15, 3, 40, 7, 4),
+        ("ring", 3, 990, 15, 3, 40, 9, 2),
         ("ulysses", 1, 4800, 48, 6, 64, 12, 8),
-        ("ulysses", 1, 4096, 32, 8, 64, 4, 2),
+        ("ulysses", 1, 4096, 48, 16, 64, 4, 2),
         ("ulysses", 3, 4096, 32, 2, 16, 8, 4),
         ("gather", 1, 65536, 32, 32, 128, 8, 2),
         ("ulysses", 1, 65536, 32, 32, 128, 8, 2),
@@ -78,6 +79,8 @@ bytes_of_attention = Exercise(
                 ),
                 (of(COLLECT, lambda b, s, a, g, d, P, i: 2 * P * keys(b, s, g, d, P, i)), P_TIMES),
                 (of(COLLECT, lambda b, s, a, g, d, P, i: collected(b, s, a, g, d, P, i) / 2), ONE_OF_TWO),
+                (of(COLLECT, lambda *sizes: 3 * collected(*sizes)), BOTH_WAYS),
+                (of(EXCHANGE, lambda *sizes: 2 * exchanged(*sizes)), BOTH_WAYS),
                 (of(COLLECT, lambda b, s, a, g, d, P, i: collected(b, s, a, g, d, P, 1)), PER_TOKEN),
                 (
                     of(COLLECT, lambda b, s, a, g, d, P, i: collected(b, s, a, g, d, P, i) * P),

@@ -26,6 +26,10 @@ def without_modulo(rank, step, ranks, c):
     return (rank * c + np.arange(c))[:, None] >= (rank - step) * c + np.arange(c)
 
 
+def turned_and_exchanged(rank, step, ranks, c):
+    return mask()((rank - step) % ranks, -step, ranks, c)
+
+
 def square(case, results):
     """A bool array [c, c]."""
     ((_, _, _, c),), (got,) = case.arguments, results
@@ -60,6 +64,7 @@ mask_of_block = Exercise(
     cases=inputs.calls(
         (0, 0, 1, 4),
         (1, 0, 3, 3),
+        (2, 1, 3, 3),
         (1, 1, 3, 3),
         (2, 1, 4, 3),
         (0, 1, 3, 2),
@@ -104,10 +109,15 @@ mask_of_block = Exercise(
                     "beginning: % ranks.",
                 ),
                 (
+                    turned_and_exchanged,
+                    "In the own block that is the right triangle. In every other block all is the wrong way round: "
+                    "keys go down there, and a key is asked whether it stands behind a query.",
+                ),
+                (
                     lambda rank, step, ranks, c: ~mask()(rank, step, ranks, c),
                     "Everything is the wrong way round: True stands for visible, and what is True here is hidden.",
                 ),
-                (mask(block=-1), "One block too far: in step 0 a rank has its own keys."),
+                (mask(block=-1), "In step 0 a rank has its own keys. Your mask is that of another rank's."),
                 (mask(block=1), "One block too few: in step 1 it is the left neighbour's block, in step 2 the next."),
                 (
                     lambda rank, step, ranks, c: np.ones((c, c), bool),

@@ -1,6 +1,7 @@
 """Level 3 of chapter 7, write: attention by blocks, who holds which tokens, a ring."""
 
 import tracemalloc
+from itertools import takewhile
 
 import numpy as np
 
@@ -106,6 +107,12 @@ def local_mask(q, first, blocks):
     return sum(np.exp(each.L - base)[:, None] * each.o for each in found), L
 
 
+def until_the_future(q, first, blocks):
+    """The blocks before the first one that no query sees."""
+    seen = takewhile(lambda block: block[2] < first + len(q), blocks.blocks)
+    return whole(q, first, Blocks(list(seen)))
+
+
 def carried(rescale_sum, rescale_output):
     """The recurrence, with the old sum or the old output not rescaled when the maximum grows."""
 
@@ -186,6 +193,10 @@ OTHER_ATTENTION = [
         "The mask compares places in the block, counted from 0. Which query sees which key depends on where both stand "
         "in the sequence: first + i and start + j.",
     ),
+    (
+        until_the_future,
+        "You stop at the first block that no query sees. Blocks come in no particular order: go on with the next.",
+    ),
     (scaled(lambda d: 1.0), "The scores are not divided by sqrt(d)."),
     (scaled(lambda d: 1 / d), "The scores are divided by d. It is its root."),
     (scaled(lambda d: d**0.5), "The scores are multiplied by sqrt(d)."),
@@ -206,10 +217,17 @@ def as_without_blocks(case, answer):
     (arguments,), (got,) = case.arguments, answer.results
     if finding := parts(case, answer, arguments[0].shape[1]):
         return finding
+    want = whole(*arguments)
+    for row in np.flatnonzero(np.isneginf(want.L) & np.isfinite(got[1])):
+        return Finding(
+            f"L[{row}] is {got[1][row]:.6g}; right is -inf, for this query sees no key.",
+            "Do you mask with a large negative number? Where a query sees nothing it is the largest score, and all "
+            "masked keys count alike. Use -inf, and see to the rows in which all are.",
+        )
     slips = [(lambda formula=formula: formula(*arguments), hint) for formula, hint in OTHER_ATTENTION]
     return compared(
         got,
-        whole(*arguments),
+        want,
         slips,
         "Take two blocks of one key each, and one query. What are m, the sum and the output after the first one? By "
         "which factor must sum and output change when the second score is larger?",
@@ -248,6 +266,7 @@ blockwise_attention = Exercise(
         (3, 8, 4, [(5, 3), (0, 2), (2, 3)], 1.0),  # one row sees less than the others of the block that comes first
         (4, 2, 2, [(4, 6), (0, 2), (2, 2)], 3.0),
         (3, 6, 0, [(2, 2), (0, 2)], 1.0),
+        (3, 4, 2, [(0, 2), (5, 2), (2, 2)], 1.0),  # a block that nobody sees comes before one that is seen
         (4, 4, 5, [(0, 3), (3, 6)], 30.0),
         (3, 5, 2, [(8, 2), (6, 2)], 1.0),  # nobody sees anything
         (2, 5, 2, [], 1.0),
@@ -319,6 +338,11 @@ OTHER_ZIGZAGS = [
     (
         placed(lambda rank, ranks, s: list(range(rank, s, ranks))),
         "Striped: every P-th token. It is nearly balanced, too; asked for is zigzag, two chunks in one piece each.",
+    ),
+    (
+        placed(lambda rank, ranks, s: [p for p in range(s) if p % (2 * ranks) in (rank, 2 * ranks - 1 - rank)]),
+        "You fold token by token: the ranks take turns, forwards and backwards. It is even, too; asked for is zigzag, "
+        "two chunks in one piece each.",
     ),
     (
         placed(cut_apart),
@@ -424,8 +448,8 @@ def _short(value):
 
 zigzag_positions = Exercise(
     cases=inputs.calls(
-        (1, 3, 12),
         (0, 3, 12),
+        (1, 3, 12),
         (2, 3, 24),
         (1, 2, 8),
         lambda rng: (int(rng.integers(0, 5)), 5, 10 * int(rng.integers(2, 9))),

@@ -16,6 +16,13 @@ WRONG = [
         *(SUM, "total = total + P.sum(axis=1)", OUTPUT, "o = o + P @ v"),
     ),
     edit("no_mask", "Every query sees all keys", SEES, "sees = np.ones((len(q), len(k)), bool)"),
+    edit(
+        "stops_at_the_future",
+        "Blocks come in no particular order",
+        SEES,
+        f"if start >= first + len(q):\n    break\n{SEES}",
+    ),
+    edit("large_negative_number", "Do you mask with a large negative number?", f"{SCORES}, -np.inf", f"{SCORES}, -1e9"),
     edit("strict_mask", "does not see the key at its own position", ">= start", "> start"),
     edit("one_too_many", "looks up what it should predict", ">= start", ">= start - 1"),
     edit("wrong_way_round", "the wrong way round: queries see the future", ">= start", "<= start"),

@@ -17,6 +17,12 @@ WRONG = [
         "return (queries[:, None] >= keys[None, :]).tolist()",
     ),
     edit(
+        "turned_and_exchanged",
+        "a key is asked whether it stands behind a query",
+        "return queries[:, None] >= keys[None, :]",
+        "return keys[:, None] >= queries[None, :]",
+    ),
+    edit(
         "whole_blocks",
         "compare positions of queries (down)",
         "queries = rank * c + np.arange(c)",

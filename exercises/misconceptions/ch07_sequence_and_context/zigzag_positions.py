@@ -22,5 +22,11 @@ WRONG = [
         "*np.arange(rank * u, (rank + 1) * u), *np.arange((2 * ranks - 1 - rank) * u, (2 * ranks - rank) * u)",
     ),
     edit("one_chunk", "Draw 12 tokens for 3 ranks", ", *range((2 * ranks - 1 - rank) * u, (2 * ranks - rank) * u)", ""),
+    edit(
+        "token_by_token",
+        "You fold token by token",
+        "positions = [*range(rank * u, (rank + 1) * u), *range((2 * ranks - 1 - rank) * u, (2 * ranks - rank) * u)]",
+        "positions = [p for p in range(s) if p % (2 * ranks) in (rank, 2 * ranks - 1 - rank)]",
+    ),
     edit("raises", "nothing is raised", "return None", "raise ValueError(s)"),
 ]
