@@ -16,24 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..collectives.ring import ring_bytes
-
-
-class Recipe(NamedTuple):
-    """Bytes for each parameter."""
-
-    weights: int
-    gradients: int
-    optimizer: int
-
-
-ADAM_MIXED = Recipe(2, 2, 12)
-"""Weights and gradients in 16 bits; the optimizer keeps weights, momentum and variance in 32."""
-
-ADAM = Recipe(4, 4, 8)
-"""All in 32 bits."""
-
-SGD_MOMENTUM = Recipe(4, 4, 4)
-SGD = Recipe(4, 4, 0)
+from ..perf.recipes import ADAM_MIXED, Recipe
 
 
 class ReplicaBytes(NamedTuple):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from reference.data_parallel.memory import ADAM, SGD, SGD_MOMENTUM, replica, synchronisation
+from reference.data_parallel.memory import replica, synchronisation
 from reference.models.mlp import MLP
 from reference.mpi import IN_PLACE
+from reference.perf.recipes import ADAM, SGD, SGD_MOMENTUM
 from reference.worlds import launch
 
 

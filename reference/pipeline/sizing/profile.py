@@ -25,10 +25,12 @@ from math import inf
 import torch
 from torch import Tensor, nn
 
-from ...data_parallel.memory import ADAM, ADAM_MIXED, Recipe, replica
+from ...data_parallel.memory import replica
 from ...perf.measure import measure
 from ...perf.meter import Meter
+from ...perf.recipes import ADAM, ADAM_MIXED, Recipe
 from ...perf.roofline import Device
+from ...perf.transformer import flops_a_token, layer_bytes, layer_parameters
 from ..stages import cut, layers
 from .cuts import LayerProfile
 
@@ -101,14 +103,6 @@ def held(layer: nn.Module, recipe: Recipe) -> int:
     return replica(sum(weight.numel() for weight in layer.parameters()), recipe).total
 
 
-def flops_a_token(h: float, keys: float) -> float:
-    """FLOPs of a transformer layer of width h, forward, for a token that attends to `keys` tokens: 24 h^2 + 4 h keys.
-
-    12 h^2 weights, each a multiplication and a sum; and 2 h products with each key, and with each value.
-    """
-    return 24 * h * h + 4 * h * keys
-
-
 def transformer(
     h: int,
     keys: Sequence[float],
@@ -132,6 +126,7 @@ def transformer(
         seconds = tokens * flops / rate
         return LayerProfile(seconds, 2 * seconds, replica(parameters, recipe).total, kept * tokens, sent, name)
 
-    blocks = [layer(f"block {i}", 12 * h * h + 13 * h, flops_a_token(h, k), 34 * h) for i, k in enumerate(keys)]
+    kept = layer_bytes(1, 1, h, 1, scores=False)
+    blocks = [layer(f"block {i}", layer_parameters(h), flops_a_token(h, k), kept) for i, k in enumerate(keys)]
     head = layer("head", V * h, 2 * V * h, itemsize * h + 4 * V)
     return [layer("embedding", V * h, 0, itemsize * h), *blocks, head]

@@ -23,19 +23,10 @@ from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
+from ...perf.transformer import flops_a_token, layer_bytes
 from ..simulate import Costs
 from .cuts import Cut, LayerProfile, check_layers, check_live, check_stages, parts
 from .partition import cut_costs, min_max, prefix
-from .profile import flops_a_token
-
-
-def layer_bytes(b: float, s: float, h: float, a: float, scores: bool = True) -> float:
-    """What a transformer layer keeps of b sequences of s tokens, in 16 bits: s b h (34 + 5 a s / h).
-
-    h width, a heads. The second term is the scores of attention; kernels such as flash attention keep none
-    (scores=False). Korthikanti et al. (2022), without tensor parallelism. Of the 34, two are masks of dropout.
-    """
-    return s * b * h * (34 + (5 * a * s / h if scores else 0))
 
 
 def recompute_factor(forward: float, backward: float) -> float:
@@ -130,7 +121,9 @@ def adaptive(layers: Sequence[LayerProfile], p: int, live: Sequence[float], memo
 # Send or recompute ----------------------------------------------------------------------------------------------------
 
 
-def break_even(h: float, keys: float, rate: float, bytes_a_value: float = 34.0) -> float:
+def break_even(
+    h: float, keys: float, rate: float, bytes_a_value: float = layer_bytes(1, 1, 1, 1, scores=False)
+) -> float:
     """Bytes per second, each way, from which on moving a layer's activations out and back beats recomputing them.
 
     A token of a transformer layer costs flops_a_token(h, keys) forward and leaves bytes_a_value * h bytes; keys: to

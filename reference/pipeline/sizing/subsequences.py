@@ -26,10 +26,10 @@ from collections.abc import Callable, Iterator, Sequence
 from math import sqrt
 from typing import NamedTuple
 
+from ...perf.transformer import flops_a_token
 from ..schedule import Action, Schedule, check_sizes, flushed
 from ..simulate import Costs, Times, simulate
 from .cuts import parts
-from .profile import flops_a_token
 
 
 class Work(NamedTuple):

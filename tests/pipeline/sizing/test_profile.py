@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from reference.data_parallel.memory import ADAM, ADAM_MIXED
 from reference.models import CNN, GPT, MLP, TINY, Data, cross_entropy_sum, text
 from reference.networks import uniform
 from reference.perf.meter import Meter
+from reference.perf.recipes import ADAM, ADAM_MIXED
 from reference.perf.roofline import device
 from reference.pipeline.runtime.executor import Pipeline
 from reference.pipeline.schedules.plain import one_f_one_b
