@@ -1,15 +1,23 @@
 """Claims of the pages of chapter 7 that none of their cells shows, each with runs that could refute it."""
 
+from math import inf
+
 import pytest
 import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from reference.models import generator
-from reference.networks import Link
+from reference.networks import Link, uniform
 from reference.perf.accelerators import accelerator
-from reference.sequence_parallel import contiguous, striped, volume, zigzag
+from reference.perf.meter import Meter
+from reference.perf.roofline import Device
+from reference.sequence_parallel import contiguous, ring_attention, striped, volume, zigzag
 from reference.sequence_parallel.layouts import balance, work
+from reference.sequence_parallel.masks import computed_pairs
 from reference.sequence_parallel.online_softmax import absorb, begin, finish
 from reference.sequence_parallel.volume import LayerShape
+from reference.worlds import launch
 
 LAYER = LayerShape(b=1, s=128 * 1024, h=4096, a=32, g=32, P=1)  # of the core page
 FLOPS = 0.6 * accelerator("H100 SXM").flops
@@ -107,3 +115,90 @@ def test_a_state_in_bfloat16_adds_to_what_rounded_inputs_cost(seed):
     assert 0.01 < error(torch.float32, (S, V)) < 0.02
     assert error(torch.float32, rounded) < 1e-5
     assert 0.01 < error(torch.bfloat16, rounded) < 0.025  # products of bfloat16 differ by processor
+
+
+def test_the_backward_pass_of_a_ring_needs_a_fifth_more_tokens():
+    """In 16 bits, zigzag: all but the last hop, twice as long as one of keys and values, is hidden from 1.2 on."""
+    ranks, layout = 4, zigzag(64, 4)
+    layer = LayerShape(b=1, s=64, h=32, a=4, g=2, P=ranks)
+    network = uniform(0.0, 1e-8)
+    hop = volume.transfer(layer, Link(0.0, 1e-8))
+
+    def seconds(ratio: float, backward: bool) -> float:
+        """A block of keys, half of which is masked, is computed with for `ratio` hops in the forward pass."""
+        device = Device(volume.block_flops(layer) / 2 / (ratio * hop), inf)
+
+        def program(comm):
+            q, k, v = (torch.ones(1, heads, 16, 8, dtype=torch.bfloat16, requires_grad=True) for heads in (4, 2, 2))
+            o = ring_attention(comm, q, k, v, layout, block=8, checked=False)
+            if backward:
+                with Meter(comm, device):
+                    o.sum().backward()
+
+        return launch(program, ranks, network=network).seconds
+
+    for ratio, hidden in ((1.1, False), (1.19, False), (1.21, True), (2.0, True)):
+        computing = 2.5 * ratio * hop * (1.5 + ranks - 1)  # the own block in tiles of half of its length
+        waits = seconds(ratio, True) - seconds(ratio, False) - computing
+        assert (waits == pytest.approx(2 * hop, rel=1e-3)) is hidden
+
+
+def test_the_first_step_of_a_zigzag_approaches_half_a_block():
+    found = []
+    for block in (64, 32, 16, 8, 1):
+        own = zigzag(512, 4).tiles(1, block)  # two chunks of 64 tokens
+        found.append(computed_pairs(own, own, causal=True) / 128**2)
+    assert found[0] == 3 / 4 and found == sorted(found, reverse=True) and 0.5 < found[-1] < 0.51
+
+
+def test_with_all_heads_of_keys_a_ring_sends_both_ways_what_tensor_parallelism_does():
+    for P in (2, 3, 8, 32):
+        ring, tensor = (method(LAYER._replace(P=P)) for method in (volume.ring, volume.tensor_parallel))
+        assert ring.nbytes == pytest.approx(tensor.nbytes, rel=1e-9) and ring.forward < tensor.forward
+        assert volume.ring(LAYER._replace(P=P, g=8)).nbytes < tensor.nbytes / 3
+
+
+def test_waits_of_16_ranks_over_the_card():
+    """A third and a seventh of the time of computing, nothing masked; the ring hides all."""
+    one = LAYER._replace(g=8, P=16)
+    computing = one.P * volume.block_flops(one) / FLOPS
+    waits = [volume.exposed(one, name, CARD, FLOPS) / computing for name in ("gather", "ulysses", "ring")]
+    assert waits == pytest.approx([1 / 3, 1 / 7, 0], abs=0.03)
+
+
+class FusedGate(torch.autograd.Function):
+    """silu(gate) * up, of which gate and up are kept, and silu(gate) is computed again."""
+
+    @staticmethod
+    def forward(ctx, gate, up):
+        ctx.save_for_backward(gate, up)
+        return F.silu(gate) * up
+
+
+@pytest.mark.parametrize("gate, most", [(FusedGate.apply, 34), (lambda gate, up: F.silu(gate) * up, 41)])
+def test_three_matrices_few_heads_and_no_dropout_keep_34_bytes(gate, most):
+    """What autograd saves in 16 bits, for h : 3.5 h and g = a / 4. (Layer norms, which save on a CPU what a fused
+    RMSNorm does.) Beside it a few numbers a token: means, deviations, and L of each head."""
+    s, h, a, g = 8, 512, 4, 1
+    rows = {"q": h, "k": h * g // a, "v": h * g // a, "o": h, "gate": 7 * h // 2, "up": 7 * h // 2}
+    weights = {name: torch.ones(n, h, dtype=torch.bfloat16, requires_grad=True) for name, n in rows.items()}
+    weights["down"] = torch.ones(h, 7 * h // 2, dtype=torch.bfloat16, requires_grad=True)
+    parameters = {each.untyped_storage().data_ptr() for each in weights.values()}
+    saved = []  # the tensors, so that no storage is used twice
+
+    def linear(name, x):
+        return F.linear(x, weights[name])
+
+    x = torch.ones(1, s, h, dtype=torch.bfloat16, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: saved.append(tensor), lambda _: None):
+        seen = F.layer_norm(x, (h,))
+        q, k, v = (linear(name, seen).unflatten(2, (-1, h // a)).transpose(1, 2) for name in "qkv")
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            o = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        x = x + linear("o", o.transpose(1, 2).flatten(2))
+        seen = F.layer_norm(x, (h,))
+        x = x + linear("down", gate(linear("gate", seen), linear("up", seen)))
+    storages = {each.untyped_storage().data_ptr(): each.untyped_storage().nbytes() for each in saved}
+    kept = sum(nbytes for where, nbytes in storages.items() if where not in parameters)
+    assert kept / (s * h) == pytest.approx(most, abs=0.1)
+    assert 32 * volume.activation_bytes(LAYER._replace(g=8, P=16)) * 41 / 34 < 45e9  # fits on 16 ranks in either case
