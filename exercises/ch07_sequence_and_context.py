@@ -49,7 +49,7 @@ def which_for_which():
 
     Names: "ring"      keys and values travel, while the block before is computed
            "gather"    an all-gather of keys and values before computing
-           "ulysses"   all-to-alls between a part of the tokens and a part of the heads
+           "ulysses"   all-to-alls between a part of the tokens and a share of the heads, as large on each rank
            "both"      Ulysses inside a node, a ring between the nodes
            "none"      no sequence is cut: each rank takes other sequences (data parallelism)
 

@@ -166,6 +166,25 @@ def test_waits_of_16_ranks_over_the_card():
     assert waits == pytest.approx([1 / 3, 1 / 7, 0], abs=0.03)
 
 
+def test_with_one_head_of_keys_ulysses_and_a_ring_send_alike_both_ways_in_16_bits():
+    one = LayerShape(b=2, s=32, h=64, a=8, g=1, P=8)
+    ring, ulysses = volume.ring(one), volume.ulysses(one)
+    assert ring.forward == ulysses.forward / 2 and ring.nbytes == ulysses.nbytes
+
+
+def test_memory_fixes_the_tokens_of_a_rank():
+    """32 layers of width 4096 in 40 GB, whatever the sequence: with powers of two, and with any number of ranks."""
+    for s in (2**13, 2**15, 2**17, 2**19, 2**20):
+
+        def most(numbers, s=s):
+            """Tokens of a rank, with the fewest ranks that the memory allows."""
+            kept = (32 * volume.activation_bytes(LayerShape(1, s, 4096, 32, 8, P)) <= 40e9 for P in numbers)
+            return s / next(P for P, fits in zip(numbers, kept) if fits)
+
+        assert most([2**k for k in range(8)]) == 8192
+        assert 8192 <= most(range(1, 129)) <= 8963
+
+
 class FusedGate(torch.autograd.Function):
     """silu(gate) * up, of which gate and up are kept, and silu(gate) is computed again."""
 

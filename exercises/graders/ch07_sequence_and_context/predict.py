@@ -161,7 +161,7 @@ BYTES = (
     "Count in units of one head of one rank's tokens: a ring or an all-gather sends 2 (P - 1) g, Ulysses "
     "2 (P - 1) / P (a + max(g, P))."
 )
-NO_HEADS = "How many heads does each rank get? They are dealt out whole."
+NO_HEADS = "How many heads does each rank get? They are dealt out whole, as many to each."
 NOT_FIT = "Where are the keys and values of the other ranks then? Read again what fits into memory."
 
 which_for_which = Exercise(
