@@ -80,7 +80,8 @@ class Setting(NamedTuple):
     shard_group  S, ranks among which a group is cut; 0: all P. Less than P is hybrid sharding
     reshard      stage 3: a unit is freed after its forward pass and gathered again for its backward pass
     prefetch     stage 3: units that are gathered ahead of the one that computes
-    waiting      stages 2 and 3: groups whose reduce-scatter may be under way while another's gradients are packed
+    waiting      stages 2 and 3: groups whose reduce-scatter may be under way while another's gradients are made
+    root         stage 3: parameters of no unit (or of several), which are whole from the forward to the backward pass
     secondary    stage 3, ZeRO++: ranks of a node that hold a second copy of the weights together; 0: there is none
     offload      "optimizer": gradient shards and optimizer state are in the second tier; "all": weight shards, too
     activations  bytes that each group keeps from its forward pass to its backward pass; () or one entry a group
@@ -96,6 +97,7 @@ class Setting(NamedTuple):
     reshard: bool = True
     prefetch: int = 1
     waiting: int = 1
+    root: int = 0
     secondary: int = 0
     offload: str = "none"
     activations: tuple[int, ...] = ()
@@ -109,7 +111,12 @@ class Setting(NamedTuple):
     @property
     def parameters(self) -> int:
         """Psi, without padding."""
-        return sum(self.groups)
+        return sum(self.groups) + self.root
+
+    @property
+    def root_shard(self) -> int:
+        """n of the root's group."""
+        return -(-self.root // self.S)
 
     @property
     def shards(self) -> list[int]:
@@ -131,6 +138,8 @@ def check(setting: Setting) -> None:
     """Raise ValueError that names what makes no sense in a setting."""
     if not setting.groups or any(g < 1 for g in setting.groups):
         raise ValueError(f"each group has at least 1 parameter, got {list(setting.groups)[:9]}")
+    if setting.root < 0 or (setting.root and setting.stage < 3):
+        raise ValueError(f"a root is for stage 3, and has 0 parameters or more, got {setting.root}")
     if setting.stage not in STAGES:
         raise ValueError(f"the stage is 0, 1, 2 or 3, got {setting.stage}")
     if setting.P < 1:
@@ -148,10 +157,15 @@ def check(setting: Setting) -> None:
         raise ValueError(f"activations and elements have an entry for each of {len(setting.groups)} groups, or none")
 
 
+def owned(setting: Setting) -> int:
+    """Elements of all shards of one rank, with padding."""
+    return sum(setting.shards) + setting.root_shard
+
+
 def at_step(setting: Setting) -> Held:
     """What a rank owns when the optimizer takes its step, on its device and in the second tier together, in bytes."""
     check(setting)
-    (w, o, kappa), n, whole = setting.recipe, sum(setting.shards), setting.parameters
+    (w, o, kappa), n, whole = setting.recipe, owned(setting), setting.parameters
     copy = sum(-(-g // setting.secondary) for g in setting.groups) if setting.secondary else 0
     return Held(
         weights=w * (n if setting.stage == 3 else whole) + w * copy,
@@ -167,7 +181,7 @@ def _element(setting: Setting) -> int:
 
 def second_tier(setting: Setting) -> Held:
     """What a rank keeps in the second tier when the optimizer takes its step: what is offloaded, in bytes."""
-    optimizer, n = at_step(setting).optimizer, sum(setting.shards)
+    optimizer, n = at_step(setting).optimizer, owned(setting)
     if setting.offload == "none":
         return Held()
     return Held(setting.recipe.weights * n if setting.offload == "all" else 0, _element(setting) * n, optimizer)
@@ -175,65 +189,70 @@ def second_tier(setting: Setting) -> Held:
 
 def between(setting: Setting) -> Held:
     """What a rank's device holds between two steps, in bytes: no gradients, which are freed after the step."""
-    owned, away = at_step(setting), second_tier(setting)
-    return Held(weights=owned.weights - away.weights, optimizer=owned.optimizer - away.optimizer)
+    there, away = at_step(setting), second_tier(setting)
+    return Held(weights=there.weights - away.weights, optimizer=there.optimizer - away.optimizer)
 
 
 # A step, moment by moment ---------------------------------------------------------------------------------------------
 
 
-def moments(setting: Setting) -> Iterator[Moment]:
-    """The moments of a step in their order, on the device.
+def moments(setting: Setting, at: Sequence[int] | None = None) -> Iterator[Moment]:
+    """The moments of a step in their order, on the device; at: of these groups only, in ascending order.
 
-    between steps; forward and backward of each group; reduce: its gradients are packed, and those of `waiting` groups
-    are still under way; optimizer: the step of the shard; gather, in stages 1 and 2: new weights arrive.
+    between steps; forward and backward of each group; reduce: its weights are free and its gradients are packed;
+    optimizer: the step of the shard; gather, in stages 1 and 2: new weights arrive. What comes last is the root's.
     """
-    base, last = between(setting), len(setting.groups) - 1
+    base, at = between(setting), range(len(setting.groups)) if at is None else at
     yield Moment("between steps", None, base)
-    for i in range(last + 1):
-        held = base._replace(gathered=_gathered(setting, i, forward=True), activations=sum(setting.kept[: i + 1]))
+    for i in at:
+        held = base._replace(gathered=_gathered(setting, i, "forward"), activations=sum(setting.kept[: i + 1]))
         yield Moment("forward", i, held)
-    for i in range(last, -1, -1):
-        there = base._replace(gathered=_gathered(setting, i, forward=False), activations=sum(setting.kept[: i + 1]))
-        yield Moment("backward", i, there._replace(**_gradients(setting, i, packed=False)))
-        if setting.stage >= 2:
-            yield Moment("reduce", i, there._replace(**_gradients(setting, i, packed=True)))
-    for i in range(last, -1, -1) if setting.stage == 1 else ():
+    for i in reversed(at):
+        for what in ("backward", "reduce") if setting.stage >= 2 else ("backward",):
+            held = base._replace(gathered=_gathered(setting, i, what), activations=sum(setting.kept[: i + 1]))
+            yield Moment(what, i, held._replace(**_gradients(setting, i, packed=what == "reduce")))
+    if setting.root:
+        packed = setting.recipe.gradients * setting.root + _element(setting) * setting.S * setting.root_shard
+        yield Moment("reduce", None, base._replace(gradients=_shards(setting, 0), buckets=packed))
+    for i in reversed(at) if setting.stage == 1 else ():
         whole = setting.recipe.gradients * setting.parameters
         yield Moment("reduce", i, base._replace(gradients=whole, buckets=_element(setting) * setting.padded[i]))
     offloaded = setting.offload != "none" and setting.stage >= 2
     yield Moment("optimizer", None, base._replace(gradients=0 if offloaded else at_step(setting).gradients))
-    if setting.stage in (1, 2):
-        for i in range(last + 1):
-            yield Moment("gather", i, base._replace(gathered=setting.recipe.weights * setting.padded[i]))
+    for i in at if setting.stage in (1, 2) else ():
+        yield Moment("gather", i, base._replace(gathered=setting.recipe.weights * setting.padded[i]))
 
 
-def _gathered(setting: Setting, i: int, forward: bool) -> int:
-    """Bytes of the whole units that are there while unit i computes, with those that are gathered ahead."""
+def _gathered(setting: Setting, i: int, what: str) -> int:
+    """Bytes of whole weights while unit i computes, with the root's and those that are gathered ahead."""
     if setting.stage < 3:
         return 0
-    if forward:
+    if what == "forward":
         first, end = (i if setting.reshard else 0), i + setting.prefetch
     else:
-        first, end = (max(i - setting.prefetch, 0) if setting.reshard else 0), i
-    return setting.recipe.weights * sum(setting.padded[first : end + 1])
+        first, end = (max(i - setting.prefetch, 0) if setting.reshard else 0), (i if what == "backward" else i - 1)
+    return setting.recipe.weights * (sum(setting.padded[first : end + 1]) + setting.S * setting.root_shard)
 
 
 def _gradients(setting: Setting, i: int, packed: bool) -> dict[str, int]:
     """Bytes of gradients while group i's are made, or packed; those of the groups after it came before."""
-    o, each = setting.recipe.gradients, _element(setting)
+    o = setting.recipe.gradients
     if setting.stage < 2:
         return {"gradients": o * sum(setting.groups[i:])}
-    first = i if packed else i + 1
-    end = i + 1 + setting.waiting if setting.offload != "none" else None  # offloaded once they have arrived
-    owned = each * sum(setting.shards[first:end])
-    way = each * sum(setting.padded[first : i + 1 + setting.waiting])
-    return {"gradients": owned, "buckets": o * setting.groups[i] + way}
+    first, end = (i, i + max(setting.waiting, 1)) if packed else (i + 1, i + 1 + setting.waiting)
+    way = _element(setting) * sum(setting.padded[first:end])
+    return {"gradients": _shards(setting, first), "buckets": o * (setting.groups[i] + setting.root) + way}
 
 
-def peak(setting: Setting) -> Moment:
-    """The moment with the most bytes, the first of equals."""
-    return max(moments(setting), key=lambda moment: moment.held.total)
+def _shards(setting: Setting, first: int) -> int:
+    """Bytes of the gradients' shards from a group on; what is offloaded leaves when it has arrived."""
+    end = first + max(setting.waiting, 1) if setting.offload != "none" else None
+    return _element(setting) * sum(setting.shards[first:end])
+
+
+def peak(setting: Setting, at: Sequence[int] | None = None) -> Moment:
+    """The moment with the most bytes, the first of equals; at: of these groups only."""
+    return max(moments(setting, at), key=lambda moment: moment.held.total)
 
 
 # The paper's formulas, which have no padding, no buckets and no gathered units ---------------------------------------

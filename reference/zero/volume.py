@@ -15,7 +15,8 @@ Idea      An all-gather or a reduce-scatter of a group cut among S ranks makes e
           The last column is the volume in units of (S - 1) / S Psi elements.
 Sends     It receives as much. Hybrid sharding adds an all-reduce of the gradients' shard among the P / S ranks that own
           the same shard. With a second copy of the weights in each node (ZeRO++) the backward gathers stay inside it.
-          A codec sends fewer bytes for the same elements.
+          A codec sends fewer bytes for the same elements. The root of stage 3, which stays whole between the passes, is
+          gathered once for each micro-batch.
 Exact     Equal to the bytes that the virtual cluster counts.
 Left out  Loss and norm: a few bytes a step. Latencies: criterion.py.
 Source    Rajbhandari et al. (2020), section 7; Wang et al. (2023), section 3, for ZeRO++.
@@ -90,14 +91,14 @@ def sent(
     if setting.stage == 0:
         half = sum(allreduce(setting.P, g) / 2 * o(1) for g in setting.groups)
         return Sent(gathers=half, reduces=half)
-    once = (setting.S - 1) * sum(map(w, setting.shards))
-    near = setting.secondary
+    once, root = (setting.S - 1) * sum(map(w, setting.shards)), (setting.S - 1) * w(setting.root_shard)
+    near, shards = setting.secondary, [*setting.shards, setting.root_shard]
     copies = (near - 1) * sum(w(-(-g // near)) for g in setting.groups) if near else 0
     return Sent(
-        gathers=once * (count.forward + (0 if near else count.backward)),
+        gathers=once * (count.forward + (0 if near else count.backward)) + root * count.forward,
         inside=copies * count.backward,
-        reduces=(setting.S - 1) * sum(map(o, setting.shards)) * count.reduces,
-        across=sum(allreduce(setting.P // setting.S, n) * o(1) for n in setting.shards),
+        reduces=(setting.S - 1) * sum(map(o, shards)) * count.reduces,
+        across=sum(allreduce(setting.P // setting.S, n) * o(1) for n in shards),
     )
 
 
