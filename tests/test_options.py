@@ -22,6 +22,30 @@ TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "reference"
 RANKS = 2  # virtual ones, with which programs are started here
 REFUSED = {  # program: (arguments, words of the refusal)
+    "reference.memory": [
+        (["--parameters", "0"], "argument --parameters: '0' is not a number of parameters; write 70e9, 70B or 350M"),
+        (["--parameters", "1.5"], "'1.5' is not a number of parameters"),
+        (["--parameters", "1e99"], "'1e99' is not a number of parameters"),
+        (["--ranks", "0"], "--ranks must be from 1 to 10,000,000, got 0"),
+        (["--stage", "4"], "--stage must be from 0 to 3, got 4"),
+        (["--recipe", "lion"], "argument --recipe: there is no recipe 'lion'; choose from adam-mixed, adam"),
+        (["--bytes", "2,2"], "argument --bytes: '2,2' is not bytes of weights, gradients and optimizer: 2,2,12"),
+        (["--bytes", "0,2,12"], "'0,2,12' is not bytes of weights"),
+        (["--units", "0"], "--units must be from 1 to 1,024, got 0"),
+        (["--units", "9", "--parameters", "8"], "--units must be from 1 to 8, got 9"),
+        (["--width", "-1"], "--width must be from 0 to 1,000,000, got -1"),
+        (["--tokens", "-1"], "--tokens must be from 0 to 1,000,000,000, got -1"),
+        (["--prefetch", "-1"], "--prefetch must be from 0 to 1,024, got -1"),
+        (["--shard-group", "9"], "--shard-group must be from 0 to 8, got 9"),
+        (["--shard-group", "3"], "--shard-group 3 must divide the 8 --ranks"),
+        (["--shard-group", "4", "--stage", "0"], "--shard-group 4 is for stage 1 on, got --stage 0"),
+        (["--second-copy", "9"], "--second-copy must be from 0 to 8, got 9"),
+        (["--second-copy", "4", "--stage", "2"], "--second-copy 4 is for stage 3 on, got --stage 2"),
+        (["--offload", "disk"], "argument --offload: invalid choice: 'disk'"),
+        (["--offload", "all", "--stage", "2"], "--offload all needs --stage 3, got 2"),
+        (["--micro-batches", "0"], "--micro-batches must be from 1 to 1,000,000, got 0"),
+        (["--device", "abacus"], "argument --device: there is no device 'abacus'; choose from V100 SXM"),
+    ],
     "reference.perf.affinity": [
         (["0"], "argument ranks: '0' is no number of ranks: 1 or more"),
         (["-3"], "argument ranks: '-3' is no number of ranks: 1 or more"),

@@ -85,6 +85,7 @@ class Setting(NamedTuple):
     secondary    stage 3, ZeRO++: ranks of a node that hold a second copy of the weights together; 0: there is none
     offload      "optimizer": gradient shards and optimizer state are in the second tier; "all": weight shards, too
     activations  bytes that each group keeps from its forward pass to its backward pass; () or one entry a group
+    working      bytes that a group needs in addition while its backward pass runs: what is computed again
     elements     n of each group where it is not ceil(g / S), as for shards by rows; () or one entry a group
     """
 
@@ -101,6 +102,7 @@ class Setting(NamedTuple):
     secondary: int = 0
     offload: str = "none"
     activations: tuple[int, ...] = ()
+    working: int = 0
     elements: tuple[int, ...] = ()
 
     @property
@@ -209,7 +211,8 @@ def moments(setting: Setting, at: Sequence[int] | None = None) -> Iterator[Momen
         yield Moment("forward", i, held)
     for i in reversed(at):
         for what in ("backward", "reduce") if setting.stage >= 2 else ("backward",):
-            held = base._replace(gathered=_gathered(setting, i, what), activations=sum(setting.kept[: i + 1]))
+            kept = sum(setting.kept[: i + 1]) + setting.working
+            held = base._replace(gathered=_gathered(setting, i, what), activations=kept)
             yield Moment(what, i, held._replace(**_gradients(setting, i, packed=what == "reduce")))
     if setting.root:
         packed = setting.recipe.gradients * setting.root + _element(setting) * setting.S * setting.root_shard
@@ -289,8 +292,3 @@ def ranks_needed(parameters: float, memory: float, stage: int, recipe: Recipe = 
     while states(parameters, stage, P, recipe) > memory:
         P += 1
     return P
-
-
-def units_of(layers: int, layer: int, rest: Sequence[int] = ()) -> tuple[int, ...]:
-    """Groups of a transformer with one unit a layer: what comes first (embedding), the layers, what comes last."""
-    return (*rest[:1], *(layer,) * layers, *rest[1:])
