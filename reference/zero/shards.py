@@ -30,7 +30,7 @@ from torch import Tensor
 Shape = tuple[int, ...]
 
 
-class Span(NamedTuple):
+class Extent(NamedTuple):
     """Elements that stay together: the first one in the parameter, the first one in the gathered vector, how many."""
 
     first: int
@@ -74,14 +74,14 @@ class Sharding:
         return (length // prod(row), *row) if whole_rows else (length,)
 
     @cached_property
-    def spans(self) -> list[list[Span]]:
+    def spans(self) -> list[list[Extent]]:
         """Of each parameter, where its elements lie in the gathered vector [P n]."""
-        found: list[list[Span]] = [[] for _ in self.shapes]
+        found: list[list[Extent]] = [[] for _ in self.shapes]
         for rank in range(self.P):
             starts = accumulate(self.lengths(rank), initial=rank * self.n)
             for i, (place, after) in enumerate(pairwise(starts)):
                 if after > place:
-                    _extend(found[i], Span(self.piece(rank, i).start, place, after - place))
+                    _extend(found[i], Extent(self.piece(rank, i).start, place, after - place))
         return found
 
     # Tensors ----------------------------------------------------------------------------------------------------------
@@ -123,15 +123,15 @@ class Sharding:
             for first, place, length in spans:
                 whole.view(-1)[first : first + length].copy_(gathered[place : place + length])
 
-    def _whole(self, gathered: Tensor, shape: Shape, spans: list[Span]) -> Tensor:
+    def _whole(self, gathered: Tensor, shape: Shape, spans: list[Extent]) -> Tensor:
         parts = [gathered[place : place + length] for _, place, length in spans] or [gathered[:0]]
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).view(shape)
 
 
-def _extend(spans: list[Span], more: Span) -> None:
+def _extend(spans: list[Extent], more: Extent) -> None:
     """Append a span; to the last one, if it goes on there."""
     if spans and spans[-1].place + spans[-1].length == more.place:
-        more = Span(spans[-1].first, spans[-1].place, spans.pop().length + more.length)
+        more = Extent(spans[-1].first, spans[-1].place, spans.pop().length + more.length)
     spans.append(more)
 
 
