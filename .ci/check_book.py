@@ -5,9 +5,10 @@
 Every page must load without a request to another host, without an error on the console and without a missing file; its
 mathematics must be typeset; its pictures must have an alternative text; its links within the book must lead somewhere;
 it must fit a phone and weigh at most 1.5 MB; axe-core must find nothing against its accessibility, on a desktop and on
-a phone; and a search for "ring" must find something. Some page must have a step-through of recorded all-reduces, and by
-keyboard, mouse and touch it must show what was recorded; some page an explorer of schedules (check_explorer.py); some
-page a quiz (check_quiz.py); some page a checklist whose marks stay.
+a phone; and a search for "ring" must find something. Some page must have a step-through of recorded all-reduces
+(check_steps.py); some page an explorer of schedules (check_explorer.py); some page a quiz (check_quiz.py); some page a
+checklist whose marks stay. Of listings that are alike but for their text some are opened (listings.py), of the others
+the links are followed. A browser a core, and one more, share the pages.
 Exit status 0 only if all of it holds.
 """
 
@@ -17,28 +18,35 @@ import argparse
 import contextlib
 import functools
 import http.server
-import json
+import os
 import re
 import shutil
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
 
 from check_explorer import LINK, check_explorer, check_offline
 from check_quiz import check_quiz, check_quiz_offline
-from playwright.sync_api import Error, Page, TimeoutError, sync_playwright
+from check_steps import check_step_through
+from listings import told_by_file, unopened
+from playwright.sync_api import Browser, Error, Page, TimeoutError, sync_playwright
 
 from chapters import ROOT
 
 MOST_BYTES, WIDGET_BYTES = 1_500_000, 500_000  # of a page with all that it loads, as stored; and of its widgets
-FITTED = 400  # ms after which formulas have been fitted to a new width, and scroll.js has seen them
-PHONE_RULES = ["color-contrast", "scrollable-region-focusable", "target-size"]  # what another width can break
+IDLE_MS = 5_000  # for a page to have all that it asked for
+CONTRAST = ["color-contrast"]  # what other colours can break
+PHONE_RULES = [*CONTRAST, "scrollable-region-focusable", "target-size"]  # what another width can break
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+WORKERS = CORES + 1  # browsers; each waits at times
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FILE_NAME = re.compile(r"^\S*\.(png|svg|jpe?g|gif|webp)$", re.IGNORECASE)
 
@@ -84,23 +92,48 @@ WIDTH = """() => {
 BENT = """() => [...document.querySelectorAll('article img')].filter(i => i.naturalWidth && i.clientWidth &&
   Math.abs(i.clientHeight - i.clientWidth * i.naturalHeight / i.naturalWidth) > 2).map(i => i.getAttribute('src'))"""
 
-# What a step-through shows.
-SHOWN = """widget => {
-  const text = name => widget.querySelector('.' + name).textContent;
-  const plain = name => Number(text(name).replaceAll(',', ''));
-  const rows = [...widget.querySelectorAll('.cells [role=row]')].slice(1);
-  return {
-    algorithm: widget.querySelector('[aria-pressed=true] .name').textContent,
-    step: plain('step'), steps: plain('steps'), slider: Number(widget.querySelector('input').value),
-    time: plain('time'), bytes: plain('bytes'), sentence: text('say'),
-    cells: rows.map(row => [...row.querySelectorAll('.cell')].map(cell => Number(cell.textContent))),
-    changed: rows.map(row => [...row.querySelectorAll('.cell')].map(cell => cell.classList.contains('new'))),
-    messages: [...widget.querySelectorAll('.messages li')].map(item => item.textContent).filter(t => t.includes('→')),
-    arrows: widget.querySelectorAll('.arrows .head').length,
-    bars: widget.querySelectorAll('rect').length - widget.querySelectorAll('rect.later').length,
-  };
+# Formulas are typeset, and pictures are there, also those far below.
+LOADED = """async () => {
+  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
+  await Promise.all([...document.images].map(each => {
+    each.loading = 'eager';
+    return each.decode().catch(() => {});
+  }));
 }"""
 
+# A while after which formulas have been fitted to a new width, and what scrolls now has become a tab stop.
+FITTED = "() => new Promise(done => setTimeout(done, 400))"
+
+# The colours of all that a page says: where they are the same at two widths, so are its contrasts.
+COLOURS = """scheme => {
+  document.documentElement.dataset.theme = scheme;
+  return [...document.querySelectorAll('article :not(mjx-container *, svg *)')].map(each => {
+    const {color, backgroundColor} = getComputedStyle(each);
+    return `${each.tagName}.${each.className} ${color} on ${backgroundColor}`;
+  });
+}"""
+
+# Words in listings and in signatures have their colours by their classes: of those with the same ones the first stays
+# an element, and the others become plain text. That halves what axe-core has to look at.
+THIN = """() => {
+  const seen = new Set();
+  for (const word of document.querySelectorAll('.highlight pre span[class], dt.sig :is(span, em)[class]')) {
+    if (word.firstElementChild || word.id || word.style.length) continue;
+    const classes = [];
+    for (let at = word; !at.matches('pre, dt'); at = at.parentElement) classes.push(at.tagName + at.className);
+    const key = classes.join();
+    if (seen.has(key)) word.replaceWith(word.textContent);
+    seen.add(key);
+  }
+}"""
+
+# How axe-core is asked: width, colours, rules (None: all); and whether it is of every page, or of one in each folder.
+LOOKS = (
+    (PHONE, "dark", PHONE_RULES, True),
+    (PHONE, "light", PHONE_RULES, False),
+    (DESKTOP, "dark", CONTRAST, False),
+    (DESKTOP, "light", None, True),
+)
 
 sys.path.append(str(ROOT / "book/_ext"))
 from npm import AXE, fetched  # noqa: E402  # the book's own extensions are no package
@@ -134,15 +167,16 @@ class Checks:
     """Counts what passed and prints what failed."""
 
     def __init__(self) -> None:
-        self.passed, self.failed = 0, 0
+        self.passed, self.failed, self.one = 0, 0, threading.Lock()
 
     def __call__(self, ok: bool, what: str, detail: object = "") -> None:
         """Note one check."""
-        if ok:
-            self.passed += 1
-        else:
-            self.failed += 1
-            print(f"FAILED  {what}: {detail}", flush=True)
+        with self.one:
+            if ok:
+                self.passed += 1
+            else:
+                self.failed += 1
+                print(f"FAILED  {what}: {detail}", flush=True)
 
 
 def find_browser() -> str | None:
@@ -150,8 +184,9 @@ def find_browser() -> str | None:
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
-def visit(page: Page, url: str, host: str) -> tuple[dict, list[str], list[str]]:
-    """Load one page; return what it tells, the requests to other hosts, and the errors it caused."""
+@contextlib.contextmanager
+def listening(page: Page, host: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield two lists that grow as long as the page is listened to: requests to other hosts, and errors."""
     foreign: list[str] = []
     errors: list[str] = []
 
@@ -168,16 +203,31 @@ def visit(page: Page, url: str, host: str) -> tuple[dict, list[str], list[str]]:
     }
     for event, handler in handlers.items():
         page.on(event, handler)
-    page.goto(url, wait_until="load")
-    # MathJax says when it has typeset the page
-    page.evaluate("async () => { if (window.MathJax && MathJax.startup) await MathJax.startup.promise }")
-    page.evaluate("() => document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
-    with contextlib.suppress(TimeoutError):
-        page.wait_for_load_state("networkidle", timeout=5_000)
-    told = page.evaluate(INSPECT)
+    yield foreign, errors
     for event, handler in handlers.items():
         page.remove_listener(event, handler)
-    return told, foreign, errors
+
+
+def resize(page: Page, size: dict) -> None:
+    """Show the page in another width, and let it settle."""
+    page.set_viewport_size(size)
+    page.evaluate(FITTED)
+
+
+def visit(check: Checks, page: Page, url: str, name: str, axe: str | None, thorough: bool) -> dict:
+    """Load one page and check it; return what it tells."""
+    with listening(page, urlparse(url).netloc) as (foreign, errors):
+        page.goto(url, wait_until="load")
+        page.evaluate(LOADED)
+        told = page.evaluate(INSPECT)
+        resize(page, PHONE)
+        check((wide := page.evaluate(WIDTH)) is None, f"{name} fits a phone", wide)
+        check(not (bent := page.evaluate(BENT)), f"{name} has no picture out of shape on a phone", bent)
+        check_access(check, page, name, axe, thorough)
+        with contextlib.suppress(TimeoutError):  # it is idle since long, as a rule: to wait here costs nothing
+            page.wait_for_load_state("networkidle", timeout=IDLE_MS)
+    check_page(check, name, told, foreign, errors)
+    return told
 
 
 def check_page(check: Checks, name: str, told: dict, foreign: list[str], errors: list[str]) -> None:
@@ -204,24 +254,24 @@ def rules_of_access() -> str | None:
         return None
 
 
-def check_access(check: Checks, page: Page, name: str, axe: str | None) -> None:
-    """Ask axe-core about a page on a desktop, in light and, for its contrasts, in dark; then as a phone shows it.
-
-    Listings are all alike.
-    """
-    if axe is None or (name.startswith("_modules/") and name != "_modules/index.html"):
-        return
+def check_access(check: Checks, page: Page, name: str, axe: str | None, thorough: bool) -> None:
+    """Ask axe-core about a page on a phone, then on a desktop, which it is left on; thorough: in all looks at both."""
+    if axe is None:
+        return page.set_viewport_size(DESKTOP)
     page.add_style_tag(content="* { transition: none !important }")  # a colour on its way to another one is neither
+    page.evaluate(THIN)
     page.evaluate(axe)
-    wrong = page.evaluate(AXE_RUN, None)
-    page.set_viewport_size(PHONE)
-    page.wait_for_timeout(FITTED)
-    wrong += [f"on a phone: {each}" for each in page.evaluate(AXE_RUN, PHONE_RULES)]
-    page.set_viewport_size(DESKTOP)
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    wrong += page.evaluate(AXE_RUN, ["color-contrast"])
-    page.evaluate("document.documentElement.dataset.theme = 'light'")
-    check(not wrong, f"{name} is accessible: {len(wrong)} violations", wrong[:3])
+    wrong, colours, shown = [], {}, PHONE
+    for size, scheme, rules, always in LOOKS:
+        if size != shown:
+            resize(page, shown := size)
+        before, now = colours.get(scheme), page.evaluate(COLOURS, scheme)
+        turned = [pair for pair in zip(before or now, now, strict=False) if len(set(pair)) > 1]
+        colours[scheme] = now
+        check(not turned, f"{name} has the same colours, {scheme}, on a phone and a desktop", turned[:3])
+        if always or thorough:
+            wrong += [f"{size['width']} px, {scheme}: {each}" for each in page.evaluate(AXE_RUN, rules)]
+    return check(not wrong, f"{name} is accessible: {len(wrong)} violations", wrong[:3])
 
 
 def check_marks(check: Checks, page: Page, url: str) -> None:
@@ -237,15 +287,16 @@ def check_marks(check: Checks, page: Page, url: str) -> None:
 
 def check_links(check: Checks, told: dict[str, dict], base: str, root: Path) -> None:
     """Check that every link within the book leads to a file, and to a place in it if it names one."""
-    ids = {url: set(page["ids"]) for url, page in told.items()}
-    for url, page in told.items():
+    pages = {f"{base}/{name}": page for name, page in told.items()}
+    ids = {url: set(page["ids"]) for url, page in pages.items()}
+    for url, page in pages.items():
         bad = []
         for link in sorted(set(page["links"])):
             target, fragment = urldefrag(link)
             if not target.startswith(base):
                 continue
             path = root / unquote(urlparse(target).path).lstrip("/")
-            setting = fragment.startswith(LINK) and target in told and told[target]["explorers"]
+            setting = fragment.startswith(LINK) and target in pages and pages[target]["explorers"]
             lost = fragment and target in ids and unquote(fragment) not in ids[target] and not setting
             if not path.exists() or lost:
                 bad.append(link.removeprefix(base))
@@ -274,159 +325,6 @@ def check_search(check: Checks, page: Page, base: str) -> None:
         check(False, "search", str(error).splitlines()[:1])
 
 
-def recorded(run: dict, step: int) -> dict:
-    """Return what a step-through must show of one recording after one step, from the data in the page."""
-    held, before, time = run["held"][step], run["held"][max(step - 1, 0)], run["moments"][step]
-    now = [message for message in run["messages"] if step and message["step"] == step]
-    begun = [message for message in run["messages"] if message["start"] < time - 1e-6]
-    told: dict[int, list[dict]] = {}
-    for message in now:
-        told.setdefault(message["from"], []).append(message)
-    return {
-        "algorithm": run["name"],
-        "step": step,
-        "steps": len(run["moments"]) - 1,
-        "slider": step,
-        "time": round(time, 2),
-        "bytes": sum(m["bytes"] for m in run["messages"] if m["from"] == 0 and m["end"] <= time + 1e-6),
-        "sentence": run["sentences"][step],
-        "cells": [[mask.bit_count() for mask in row] for row in held],
-        "changed": [[a != b for a, b in zip(*rows, strict=True)] for rows in zip(held, before, strict=True)],
-        "messages": [
-            f"{rank} → {', '.join(str(m['to']) for m in own)}{''.join(m['what'] for m in own)}"
-            for rank, own in sorted(told.items())
-        ],
-        "arrows": len(now),
-        "bars": 2 * len(begun) + sum(start < time - 1e-6 for _, start, _ in run["computes"]),
-    }
-
-
-class Stepper:
-    """Drives one step-through and compares what it shows with what was recorded."""
-
-    def __init__(self, check: Checks, widget, where: str, hit: str):
-        self.check, self.widget, self.where = check, widget, where
-        self.hit = lambda part, number=0: getattr(widget.locator(part).nth(number), hit)()  # click, or tap
-        self.runs = json.loads(widget.locator("script").text_content())["runs"]
-        self.run, self.step = self.runs[0], 0
-
-    @property
-    def last(self) -> int:
-        """The last step."""
-        return len(self.run["moments"]) - 1
-
-    def at(self, step: int, after: str) -> None:
-        """Check that it shows this step."""
-        self.step = step
-        shown, wanted = self.widget.evaluate(SHOWN), recorded(self.run, step)
-        wrong = {key: (shown[key], wanted[key]) for key in wanted if shown[key] != wanted[key]}
-        self.check(not wrong, f"{self.where}: {self.run['name']} after {after}: (shown, recorded)", wrong)
-
-    def choose(self, number: int) -> None:
-        """Choose an algorithm: it shows how far that one was at the same time."""
-        time, self.run = self.run["moments"][self.step], self.runs[number]
-        self.hit(".choice button", number)
-        self.at(sum(moment <= time + 1e-6 for moment in self.run["moments"]) - 1, "choosing it")
-
-    def buttons(self) -> None:
-        """Go through all steps by the buttons, there and half the way back."""
-        if self.step < self.last:  # at the end this button is off
-            self.hit(".last")
-            self.at(self.last, "last")
-        self.hit(".first")
-        self.at(0, "first")
-        for step in range(1, self.last + 1):
-            self.hit(".next")
-            self.at(step, "next")
-        for step in reversed(range(self.last // 2, self.last)):
-            self.hit(".previous")
-            self.at(step, "previous")
-
-    def slider(self) -> None:
-        """Set the slider."""
-        self.widget.locator("input").fill(str(self.last - 1))
-        self.at(self.last - 1, "moving the slider")
-
-    def keys(self, page: Page) -> None:
-        """Press every key that it knows; the page must not take them for its own."""
-        self.widget.locator(".stage").focus()
-        address = page.url
-        steps = {"Home": 0, "ArrowRight": 1, "ArrowLeft": 0, "End": self.last}
-        for key, step in steps.items():
-            page.keyboard.press(key)
-            self.at(step, key)
-        page.keyboard.press("ArrowRight")
-        self.at(self.last, "ArrowRight at the end")
-        page.keyboard.press("Space")  # plays from the start
-        page.wait_for_function("w => w.querySelector('.step').textContent == 1", arg=self.widget.element_handle())
-        page.keyboard.press("Space")
-        self.at(1, "playing one step")
-        page.wait_for_timeout(1500)
-        self.at(1, "pausing")
-        self.check(page.url == address, f"{self.where}: keys do not turn over the page", page.url)
-
-    def swipe(self, page: Page) -> None:
-        """Draw a finger to the left: a step on. Draw it upwards: the page scrolls."""
-        self.hit(".first")
-        box = self.widget.locator(".stage").bounding_box()
-        middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        draw_finger(page, *middle, dx=-10, dy=1)
-        self.at(1, "swiping")
-        before = page.evaluate("scrollY")
-        draw_finger(page, *middle, dx=1, dy=-10)
-        self.check(page.evaluate("scrollY") > before + 50, f"{self.where}: the page scrolls under a finger on it")
-        self.at(1, "scrolling")
-
-
-def draw_finger(page: Page, x: float, y: float, dx: float, dy: float) -> None:
-    """Put a finger on the page, draw it 15 times by (dx, dy) px, and take it off."""
-    touch = page.context.new_cdp_session(page)
-    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-    for i in range(1, 16):
-        points = [{"x": x + i * dx, "y": y + i * dy}]
-        touch.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": points})
-        page.wait_for_timeout(16)
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    page.wait_for_timeout(200)
-
-
-def check_step_through(check: Checks, browser, name: str, url: str) -> None:
-    """Step through every recording of a page, by mouse and keyboard on a desktop, by touch on a phone."""
-    page = browser.new_context(viewport=DESKTOP).new_page()
-    page.goto(url, wait_until="load")
-    page.set_default_timeout(10_000)
-    for number, widget in enumerate(page.locator(".erc-steps").all()):
-        stepper = Stepper(check, widget, f"{name} step-through {number} on a desktop", "click")
-        others = [other.evaluate(SHOWN) for other in page.locator(".erc-steps").all()[number + 1 :]]
-        stepper.at(0, "loading")
-        for algorithm in reversed(range(len(stepper.runs))):
-            stepper.choose(algorithm)
-            stepper.buttons()
-            stepper.slider()
-            stepper.choose(0)
-        stepper.keys(page)
-        after = [other.evaluate(SHOWN) for other in page.locator(".erc-steps").all()[number + 1 :]]
-        check(after == others, f"{stepper.where} leaves others alone")
-    page.context.close()
-    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True, reduced_motion="reduce")
-    page, small = context.new_page(), "e => ['width', 'height'].map(d => e.getBoundingClientRect()[d])"
-    page.goto(url, wait_until="load")
-    page.set_default_timeout(10_000)
-    for number, widget in enumerate(page.locator(".erc-steps").all()):
-        stepper = Stepper(check, widget, f"{name} step-through {number} on a phone", "tap")
-        for algorithm in reversed(range(len(stepper.runs))):
-            stepper.choose(algorithm)
-            check((wide := page.evaluate(WIDTH)) is None, f"{stepper.where} fits", wide)
-        stepper.buttons()
-        stepper.slider()
-        stepper.swipe(page)
-        sizes = [part.evaluate(small) for part in widget.locator("button, input").all()]
-        check(min(map(min, sizes)) >= 40, f"{stepper.where}: a finger hits every control", sizes)
-        moving = widget.evaluate("w => getComputedStyle(w.querySelector('.cell')).transitionDuration")
-        check(moving == "0s", f"{stepper.where}: nothing moves for those who want no motion", moving)
-    context.close()
-
-
 def pages_of(root: Path) -> list[str]:
     """Return the pages of the book, relative to its folder."""
     found = [path.relative_to(root).as_posix() for path in sorted(root.rglob("*.html"))]
@@ -434,76 +332,98 @@ def pages_of(root: Path) -> list[str]:
     return [name for name in found if not name.startswith(own)]
 
 
+Job = tuple[str, Callable[[Browser, Page], None]]  # the name of what is checked, and how
+
+
+def carry_out(check: Checks, jobs: list[Job]) -> None:
+    """Do all jobs, each in one of WORKERS browsers; one that cannot go on has failed."""
+    left = iter(jobs)
+
+    def work() -> None:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_browser(), args=FLAGS)
+            page = browser.new_context(viewport=DESKTOP).new_page()
+            for name, job in left:
+                try:
+                    job(browser, page)
+                except Error as error:  # something is not there, or cannot be clicked
+                    check(False, name, error)
+            browser.close()
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for done in [pool.submit(work) for _ in range(WORKERS)]:
+            done.result()
+
+
 def check_book(root: Path, screenshots: Path | None = None) -> Checks:
     """Check every page of the book under `root`."""
-    check = Checks()
+    check, axe, names = Checks(), rules_of_access(), pages_of(root)
     server = Server(("127.0.0.1", 0), functools.partial(Quiet, directory=str(root)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    host = f"127.0.0.1:{server.server_address[1]}"
-    base = f"http://{host}"
-    names = pages_of(root)
+    base = f"http://127.0.0.1:{server.server_address[1]}"
     check(len(names) > 5, "the book has pages", names)
+    alike, sample = unopened(root, names), {Path(name).parent: name for name in names}.values()
     told: dict[str, dict] = {}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=FLAGS)
-        page, axe = browser.new_context(viewport=DESKTOP).new_page(), rules_of_access()
-        for name in names:
-            url = f"{base}/{name}"
-            told[url], foreign, errors = visit(page, url, host)
-            check_page(check, name, told[url], foreign, errors)
-            page.set_viewport_size(PHONE)
-            check((wide := page.evaluate(WIDTH)) is None, f"{name} fits a phone", wide)
-            check(not (bent := page.evaluate(BENT)), f"{name} has no picture out of shape on a phone", bent)
-            page.set_viewport_size(DESKTOP)
-            check_access(check, page, name, axe)
-        check_marks(check, page, next(url for url, told_of in told.items() if told_of["checklists"]))
-        page.goto(f"{base}/index.html")
-        page.wait_for_url("**/book/index.html")
-        check(any(page["formulas"] for page in told.values()), "some page has mathematics")
-        steps = {url: page["widgets"] for url, page in told.items() if page["widgets"]}
-        check(bool(steps), "some page has a step-through", "the chapter on collectives should have one")
-        for url in steps:
-            name = url.removeprefix(f"{base}/")
-            try:
-                check_step_through(check, browser, name, url)
-            except Error as error:  # something is not there, or cannot be clicked
-                check(False, f"{name} step-through", error)
-        explorers = [url for url, page in told.items() if page["explorers"]]
-        check(bool(explorers), "some page has an explorer", "the one on pipeline schedules should have one")
-        for url in explorers:
-            name, into = (
-                url.removeprefix(f"{base}/"),
-                [urldefrag(link) for page in told.values() for link in page["links"]],
-            )
-            links = {fragment for target, fragment in into if target == url and fragment.startswith(LINK)}
-            try:
-                check_explorer(check, browser, name, url, links, DESKTOP, PHONE, WIDTH)
-                check_offline(check, browser, root / name)
-            except Error as error:
-                check(False, f"{name} explorer", error)
-        check_quizzes(check, browser, [url for url, page in told.items() if page["quizzes"]], base, root)
-        check_links(check, told, base, root)
-        check_search(check, page, base)
-        if screenshots:
-            take_screenshots(browser, [n for n in names if n.startswith(("book/", "chapters/"))], base, screenshots)
-        browser.close()
+
+    def visit_one(name: str, _: Browser, page: Page) -> None:
+        told[name] = visit(check, page, f"{base}/{name}", name, axe, name in sample)
+
+    carry_out(check, [(name, functools.partial(visit_one, name)) for name in names if name not in alike])
+    check(any(page["formulas"] for page in told.values()), "some page has mathematics")
+    carry_out(check, jobs_of_widgets(check, told, base, root))
+    files = {name: told_by_file((root / name).read_text(encoding="utf-8"), f"{base}/{name}") for name in alike}
+    check_links(check, told | files, base, root)
+    if screenshots:
+        shown = [name for name in names if name.startswith(("book/", "chapters/"))]
+        carry_out(check, [("screenshots", lambda browser, _: take_screenshots(browser, shown, base, screenshots))])
     server.shutdown()
     formulas = sum(page["formulas"] for page in told.values())
     images = sum(len(page["images"]) for page in told.values())
-    print(f"{len(names)} pages, {formulas} formulas, {images} pictures: {check.passed} passed, {check.failed} failed")
+    opened = f"{len(names)} pages, {len(alike)} of them listings like others, {formulas} formulas, {images} pictures"
+    print(f"{opened}: {check.passed} passed, {check.failed} failed")
     return check
 
 
-def check_quizzes(check: Checks, browser, urls: list[str], base: str, root: Path) -> None:
-    """Check the pages with questions; there must be one."""
-    check(bool(urls), "some page has a quiz", "the one on predictions should have some")
-    for url in urls:
-        name = url.removeprefix(f"{base}/")
-        try:
-            check_quiz(check, browser, name, url, DESKTOP, PHONE, WIDTH)
-            check_quiz_offline(check, browser, root / name)
-        except Error as error:
-            check(False, f"{name} quiz", error)
+def jobs_of_widgets(check: Checks, told: dict[str, dict], base: str, root: Path) -> list[Job]:
+    """The jobs that use what can be used in the pages, the longest first; a page must have each kind."""
+    pages = {
+        kind: [name for name, page in told.items() if page[kind]]
+        for kind in ("quizzes", "explorers", "widgets", "checklists")
+    }
+    for kind, having in pages.items():
+        check(bool(having), f"some page has {kind}")
+    asked = [urldefrag(link) for page in told.values() for link in page["links"]]
+    sizes = DESKTOP, PHONE, WIDTH
+
+    def quiz(name: str, browser: Browser, _: Page) -> None:
+        check_quiz(check, browser, name, f"{base}/{name}", *sizes)
+        check_quiz_offline(check, browser, root / name)
+
+    def explorer(name: str, browser: Browser, _: Page) -> None:
+        url = f"{base}/{name}"
+        links = {fragment for target, fragment in asked if target == url and fragment.startswith(LINK)}
+        check_explorer(check, browser, name, url, links, *sizes)
+        check_offline(check, browser, root / name)
+
+    def steps(name: str, browser: Browser, _: Page) -> None:
+        check_step_through(check, browser, name, f"{base}/{name}", *sizes)
+
+    def marks(name: str, _: Browser, page: Page) -> None:
+        check_marks(check, page, f"{base}/{name}")
+
+    pages["checklists"] = pages["checklists"][:1]  # all are alike
+    used = (("quizzes", quiz), ("explorers", explorer), ("widgets", steps), ("checklists", marks))
+    return [
+        *((f"{name} {kind}", functools.partial(use, name)) for kind, use in used for name in pages[kind]),
+        ("search", lambda _, page: check_search(check, page, base)),
+        ("front page", lambda _, page: check_front(page, base)),
+    ]
+
+
+def check_front(page: Page, base: str) -> None:
+    """The book's address leads to its front page: else this raises an Error."""
+    page.goto(f"{base}/index.html")
+    page.wait_for_url("**/book/index.html")
 
 
 def take_screenshots(browser, names: list[str], base: str, folder: Path) -> None:
