@@ -300,7 +300,7 @@ def check_links(check: Checks, told: dict[str, dict], base: str, root: Path) -> 
             lost = fragment and target in ids and unquote(fragment) not in ids[target] and not setting
             if not path.exists() or lost:
                 bad.append(link.removeprefix(base))
-        check(not bad, f"{url.removeprefix(base)} links", bad[:5])
+        check(not bad, f"{url.removeprefix(base)[1:]} links", bad[:5])
 
 
 def check_search(check: Checks, page: Page, base: str) -> None:
