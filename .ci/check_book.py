@@ -76,8 +76,8 @@ INSPECT = """() => {
     explorers: article.querySelectorAll('.erc-explorer').length,
     quizzes: article.querySelectorAll('.erc-quiz').length,
     checklists: article.querySelectorAll('.task-list-item-checkbox').length,
-    bytes: ['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
-      .reduce((sum, each) => sum + each.decodedBodySize, 0),
+    bytes: [...new Map(['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
+      .map(each => [each.name, each.decodedBodySize])).values()].reduce((sum, each) => sum + each, 0), // each file once
   };
 }"""
 
