@@ -40,7 +40,7 @@ def test_exercise_9_3_as_typed():
     rows = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines()}
     assert rows["total"][1:5] == ["315", "GB", "332.5", "GB"] and rows["optimizer"][1:5] == ["35", "GB", "35", "GB"]
     assert "It does not fit: 341.2 GB at the peak (reduce), of 80 GB." in done.stdout
-    assert "Stage 3 fits on 32 ranks. Stage 2 fits on no number of ranks: each needs 288.8 GB and more." in done.stdout
+    assert "Stage 3 fits on 32 ranks. Stage 2 fits on no number of ranks: each needs 289 GB and more." in done.stdout
     assert "A step sends 525 GB from each rank." in done.stdout
 
 

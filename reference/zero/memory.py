@@ -10,14 +10,13 @@ Idea      Parameters travel in groups: buckets in stages 1 and 2, units in stage
               stage 2  w Psi + (o + kappa) Psi / S     and the gradients
               stage 3  (w + o + kappa) Psi / S         and the weights
 
-          With w = o = 2 these are the formulas of the paper, (2 + 2 + kappa) Psi and so on.
+          With w = o = 2 these are the paper's: (2 + 2 + kappa) Psi and so on.
 After     A step needs more than that. `moments` goes through it, group by group: activations pile up and are freed,
           units are gathered and freed, whole gradients of a group are packed and wait for their reduce-scatter. The
           peak is the largest moment. So stage 3 with one unit for the whole model saves little at the peak.
-Exact     Padding counts. Equal to the byte to what the ranks of the virtual cluster hold, activations apart, which
-          are given.
-Left out  What operations need while they run; what an allocator keeps. This module needs no NumPy, for a page of the
-          book works it out in the reader's browser.
+Exact     Equal to the byte, padding included, to what ranks of the virtual cluster hold with flat shards, activations
+          apart, which are given.
+Left out  What operations need while they run; what an allocator keeps.
 Source    Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020), section 5;
           Wang et al., "ZeRO++: Extremely Efficient Collective Communication for Giant Model Training" (2023), for the
           second copy of the weights inside a node.
@@ -40,7 +39,7 @@ class Held(NamedTuple):
     """Bytes of one rank by kind.
 
     weights, gradients, optimizer  what the stage leaves on this rank
-    gathered                       whole weights that are there for a while: units, and what arrives after a step
+    gathered                       whole weights of units, which are there for a while
     buckets                        whole gradients of groups: as they are made, packed, and on their way to their owners
     activations                    kept for the backward pass
     """
@@ -76,11 +75,12 @@ class Setting(NamedTuple):
     P            ranks of data parallelism
     stage        0 to 3
     recipe       bytes a parameter
-    reduced      bytes of an element of a gradient once it is packed, and in the shard; 0: the recipe's
+    reduced      bytes of an element of a gradient that travels and is added up, and in the shard; 0: the recipe's
+    rounded      stage 3: the weights that travel are rounded from the optimizer's copy, and no shard of them is kept
     shard_group  S, ranks among which a group is cut; 0: all P. Less than P is hybrid sharding
     reshard      stage 3: a unit is freed after its forward pass and gathered again for its backward pass
     prefetch     stage 3: units that are gathered ahead of the one that computes
-    waiting      stages 2 and 3: groups whose reduce-scatter may be under way while another's gradients are made
+    waiting      stages 2 and 3: groups whose reduce-scatter may be under way while the next one is packed
     root         stage 3: parameters of no unit (or of several), which are whole from the forward to the backward pass
     secondary    stage 3, ZeRO++: ranks of a node that hold a second copy of the weights together; 0: there is none
     offload      "optimizer": gradient shards and optimizer state are in the second tier; "all": weight shards, too
@@ -94,10 +94,11 @@ class Setting(NamedTuple):
     stage: int
     recipe: Recipe = ADAM_MIXED
     reduced: int = 0
+    rounded: bool = False
     shard_group: int = 0
     reshard: bool = True
     prefetch: int = 1
-    waiting: int = 1
+    waiting: int = 0
     root: int = 0
     secondary: int = 0
     offload: str = "none"
@@ -140,8 +141,8 @@ def check(setting: Setting) -> None:
     """Raise ValueError that names what makes no sense in a setting."""
     if not setting.groups or any(g < 1 for g in setting.groups):
         raise ValueError(f"each group has at least 1 parameter, got {list(setting.groups)[:9]}")
-    if setting.root < 0 or (setting.root and setting.stage < 3):
-        raise ValueError(f"a root is for stage 3, and has 0 parameters or more, got {setting.root}")
+    if setting.root and setting.stage < 3:
+        raise ValueError(f"a root is for stage 3, got stage {setting.stage}")
     if setting.stage not in STAGES:
         raise ValueError(f"the stage is 0, 1, 2 or 3, got {setting.stage}")
     if setting.P < 1:
@@ -167,11 +168,12 @@ def owned(setting: Setting) -> int:
 def at_step(setting: Setting) -> Held:
     """What a rank owns when the optimizer takes its step, on its device and in the second tier together, in bytes."""
     check(setting)
-    (w, o, kappa), n, whole = setting.recipe, owned(setting), setting.parameters
+    (w, o, kappa), n = setting.recipe, owned(setting)
     copy = sum(-(-g // setting.secondary) for g in setting.groups) if setting.secondary else 0
+    shards, whole = (0 if setting.rounded else w * n) + w * copy, setting.S * n
     return Held(
-        weights=w * (n if setting.stage == 3 else whole) + w * copy,
-        gradients=_element(setting) * n if setting.stage >= 2 else o * whole,
+        weights=shards if setting.stage == 3 else w * whole,
+        gradients=_element(setting) * n if setting.stage >= 2 else o * whole + _apart(setting) * n,
         optimizer=kappa * n,
     )
 
@@ -179,6 +181,11 @@ def at_step(setting: Setting) -> Held:
 def _element(setting: Setting) -> int:
     """Bytes of an element of a gradient once it is packed."""
     return setting.reduced or setting.recipe.gradients
+
+
+def _apart(setting: Setting) -> int:
+    """The same where whole gradients stay: 0 if they travel, and are added up, in their own memory."""
+    return 0 if setting.stage == 0 or _element(setting) == setting.recipe.gradients else setting.reduced
 
 
 def second_tier(setting: Setting) -> Held:
@@ -190,9 +197,10 @@ def second_tier(setting: Setting) -> Held:
 
 
 def between(setting: Setting) -> Held:
-    """What a rank's device holds between two steps, in bytes: no gradients, which are freed after the step."""
+    """What a rank's device holds between two steps, in bytes: of gradients only the memory of whole ones."""
     there, away = at_step(setting), second_tier(setting)
-    return Held(weights=there.weights - away.weights, optimizer=there.optimizer - away.optimizer)
+    whole = setting.recipe.gradients * setting.S * owned(setting) if setting.stage < 2 else 0
+    return Held(there.weights - away.weights, whole, there.optimizer - away.optimizer)
 
 
 # A step, moment by moment ---------------------------------------------------------------------------------------------
@@ -202,7 +210,7 @@ def moments(setting: Setting, at: Sequence[int] | None = None) -> Iterator[Momen
     """The moments of a step in their order, on the device; at: of these groups only, in ascending order.
 
     between steps; forward and backward of each group; reduce: its weights are free and its gradients are packed;
-    optimizer: the step of the shard; gather, in stages 1 and 2: new weights arrive. What comes last is the root's.
+    optimizer: the step of the shard. In stages 1 and 2 new weights arrive in the memory of the old ones.
     """
     base, at = between(setting), range(len(setting.groups)) if at is None else at
     yield Moment("between steps", None, base)
@@ -210,20 +218,16 @@ def moments(setting: Setting, at: Sequence[int] | None = None) -> Iterator[Momen
         held = base._replace(gathered=_gathered(setting, i, "forward"), activations=sum(setting.kept[: i + 1]))
         yield Moment("forward", i, held)
     for i in reversed(at):
-        for what in ("backward", "reduce") if setting.stage >= 2 else ("backward",):
+        for what in ("backward", "reduce"):
             kept = sum(setting.kept[: i + 1]) + setting.working
             held = base._replace(gathered=_gathered(setting, i, what), activations=kept)
             yield Moment(what, i, held._replace(**_gradients(setting, i, packed=what == "reduce")))
     if setting.root:
         packed = setting.recipe.gradients * setting.root + _element(setting) * setting.S * setting.root_shard
-        yield Moment("reduce", None, base._replace(gradients=_shards(setting, 0), buckets=packed))
-    for i in reversed(at) if setting.stage == 1 else ():
-        whole = setting.recipe.gradients * setting.parameters
-        yield Moment("reduce", i, base._replace(gradients=whole, buckets=_element(setting) * setting.padded[i]))
-    offloaded = setting.offload != "none" and setting.stage >= 2
-    yield Moment("optimizer", None, base._replace(gradients=0 if offloaded else at_step(setting).gradients))
-    for i in at if setting.stage in (1, 2) else ():
-        yield Moment("gather", i, base._replace(gathered=setting.recipe.weights * setting.padded[i]))
+        shards = _shards(setting, 0, _element(setting)) + _element(setting) * setting.root_shard
+        yield Moment("reduce", None, base._replace(gradients=shards, buckets=packed))
+    away = second_tier(setting).gradients if setting.stage >= 2 else 0
+    yield Moment("optimizer", None, base._replace(gradients=at_step(setting).gradients - away))
 
 
 def _gathered(setting: Setting, i: int, what: str) -> int:
@@ -239,18 +243,20 @@ def _gathered(setting: Setting, i: int, what: str) -> int:
 
 def _gradients(setting: Setting, i: int, packed: bool) -> dict[str, int]:
     """Bytes of gradients while group i's are made, or packed; those of the groups after it came before."""
-    o = setting.recipe.gradients
+    first = i if packed else i + 1
+    each = _element(setting) if setting.stage >= 2 else _apart(setting)
+    way = each * sum(setting.padded[first : first + 1 + setting.waiting])
     if setting.stage < 2:
-        return {"gradients": o * sum(setting.groups[i:])}
-    first, end = (i, i + max(setting.waiting, 1)) if packed else (i + 1, i + 1 + setting.waiting)
-    way = _element(setting) * sum(setting.padded[first:end])
-    return {"gradients": _shards(setting, first), "buckets": o * (setting.groups[i] + setting.root) + way}
+        whole = setting.recipe.gradients * setting.S * owned(setting)
+        return {"gradients": whole + _shards(setting, first, each), "buckets": way}
+    made = setting.recipe.gradients * (setting.groups[i] + setting.root)
+    return {"gradients": _shards(setting, first, each), "buckets": made + way}
 
 
-def _shards(setting: Setting, first: int) -> int:
+def _shards(setting: Setting, first: int, each: int) -> int:
     """Bytes of the gradients' shards from a group on; what is offloaded leaves when it has arrived."""
-    end = first + max(setting.waiting, 1) if setting.offload != "none" else None
-    return _element(setting) * sum(setting.shards[first:end])
+    end = first + 1 + setting.waiting if setting.offload != "none" else None
+    return each * sum(setting.shards[first:end])
 
 
 def peak(setting: Setting, at: Sequence[int] | None = None) -> Moment:

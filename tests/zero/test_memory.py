@@ -72,13 +72,13 @@ def test_a_hybrid_shard_is_cut_among_the_ranks_of_its_group():
     assert at_step(Setting((64,), 32, 3, shard_group=8)) == at_step(Setting((64,), 8, 3))
 
 
-def test_between_steps_there_are_no_gradients_and_what_is_offloaded_is_elsewhere():
+def test_between_steps_shards_have_no_gradients_and_what_is_offloaded_is_elsewhere():
     plain, moved, gone = (Setting(GROUPS, 4, 3, offload=name) for name in ("none", "optimizer", "all"))
     owned = at_step(plain)
     assert between(plain) == owned._replace(gradients=0)
     assert between(moved) == Held(weights=owned.weights) and second_tier(moved) == owned._replace(weights=0)
     assert between(gone) == Held() and second_tier(gone) == owned
-    assert between(Setting(GROUPS, 4, 2, offload="optimizer")) == Held(weights=2 * sum(GROUPS))
+    assert between(Setting(GROUPS, 4, 2, offload="optimizer")) == Held(weights=2 * (12 + 8 + 16))
 
 
 def test_a_second_copy_of_the_weights_costs_its_share_of_them():
@@ -115,28 +115,33 @@ def test_units_that_stay_gathered_pile_up_to_the_whole_model():
     assert [held["backward", i].gathered for i in range(4)] == [16, 32, 48, 64]
 
 
-def test_gradients_of_stage_2_leave_shards_and_those_of_stage_0_stay_whole():
-    held = by_name(Setting((8, 8, 8), 4, 2, waiting=0))
-    assert [held["backward", i][:2] + (held["backward", i].buckets,) for i in (2, 1, 0)] == [
-        (48, 0, 16),
-        (48, 4, 16),
-        (48, 8, 16),
-    ]
-    assert held["reduce", 0] == Held(48, 12, 72, buckets=32), "the gradients and the vector into which they are packed"
-    assert held["optimizer", None] == at_step(Setting((8, 8, 8), 4, 2))
-    held = by_name(Setting((8, 8, 8), 4, 0))
-    assert [held["backward", i].gradients for i in (2, 1, 0)] == [16, 32, 48]
+def test_gradients_of_stage_2_leave_shards():
+    """Gradients of a group as they are made, the vector into which they are packed, one that is under way."""
+    held = by_name(Setting((8, 8, 8), 4, 2))
+    told = [(held[what, i].gradients, held[what, i].buckets) for i in (2, 1, 0) for what in ("backward", "reduce")]
+    assert told == [(0, 16), (4, 32), (4, 32), (8, 32), (8, 32), (12, 32)]
+    assert held["optimizer", None] == at_step(Setting((8, 8, 8), 4, 2)) == Held(48, 12, 72)
+    more = by_name(Setting((8, 8, 8), 4, 2, waiting=1))
+    assert [more["reduce", i].buckets for i in (2, 1, 0)] == [32, 48, 48]
 
 
-def test_gradients_of_stage_1_are_whole_until_they_are_reduced():
-    held = by_name(Setting((8, 8, 8), 4, 1))
-    assert held["backward", 0].gradients == 48 and held["backward", 0].buckets == 0
-    assert held["reduce", 1] == at_step(Setting((8, 8, 8), 4, 1))._replace(buckets=16)
-    assert held["optimizer", None].gradients == 48
+def test_gradients_of_stages_0_and_1_have_memory_that_stays():
+    for stage in (0, 1):
+        setting = Setting((8, 8, 8), 4, stage)
+        assert {(held.gradients, held.buckets) for held in by_name(setting).values()} == {(48, 0)}
+    wider = by_name(Setting((8, 8, 8), 4, 1, reduced=4))
+    assert [wider["reduce", i].gradients for i in (2, 1, 0)] == [56, 64, 72] and wider["reduce", 1].buckets == 32
+    assert wider["optimizer", None].gradients == 48 + 4 * 6
+
+
+def test_weights_may_be_rounded_from_the_optimizers_copy():
+    """No shard of 16 bits, gradients in 32: other kinds, and 16 bytes a parameter again."""
+    setting = Setting((8, 8), 4, 3, reduced=4, rounded=True)
+    assert at_step(setting) == Held(0, 16, 48) and at_step(setting).total == states(16, 3, 4)
 
 
 def test_a_gradient_may_be_wider_once_it_is_packed():
-    held = by_name(Setting((8,), 4, 2, reduced=4, waiting=0))
+    held = by_name(Setting((8,), 4, 2, reduced=4))
     assert held["reduce", 0].buckets == 2 * 8 + 4 * 8 and held["optimizer", None].gradients == 8
 
 
