@@ -76,8 +76,8 @@ INSPECT = """() => {
     explorers: article.querySelectorAll('.erc-explorer').length,
     quizzes: article.querySelectorAll('.erc-quiz').length,
     checklists: article.querySelectorAll('.task-list-item-checkbox').length,
-    bytes: [...new Map(['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
-      .map(each => [each.name, each.decodedBodySize])).values()].reduce((sum, each) => sum + each, 0), // each file once
+    bytes: ['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
+      .reduce((sum, each) => sum + each.decodedBodySize, 0),
   };
 }"""
 
@@ -208,6 +208,15 @@ def listening(page: Page, host: str) -> Iterator[tuple[list[str], list[str]]]:
         page.remove_listener(event, handler)
 
 
+def forget_fonts(page: Page) -> None:
+    """Empty the memory of the page's process: what is in it, fonts of earlier pages, too, would count as loaded."""
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    for off in (True, False):
+        session.send("Network.setCacheDisabled", {"cacheDisabled": off})
+    session.detach()
+
+
 def resize(page: Page, size: dict) -> None:
     """Show the page in another width, and let it settle."""
     page.set_viewport_size(size)
@@ -217,6 +226,7 @@ def resize(page: Page, size: dict) -> None:
 def visit(check: Checks, page: Page, url: str, name: str, axe: str | None, thorough: bool) -> dict:
     """Load one page and check it; return what it tells."""
     with listening(page, urlparse(url).netloc) as (foreign, errors):
+        forget_fonts(page)
         page.goto(url, wait_until="load")
         page.evaluate(LOADED)
         told = page.evaluate(INSPECT)
