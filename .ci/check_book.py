@@ -7,8 +7,8 @@ mathematics must be typeset; its pictures must have an alternative text; its lin
 it must fit a phone and weigh at most 1.5 MB; axe-core must find nothing against its accessibility, on a desktop and on
 a phone; and a search for "ring" must find something. Some page must have a step-through of recorded all-reduces
 (check_steps.py); some page an explorer of schedules (check_explorer.py); some page a quiz (check_quiz.py); some page a
-checklist whose marks stay. Of listings that are alike but for their text some are opened (listings.py), of the others
-the links are followed. A browser a core, and one more, share the pages.
+calculator (check_form.py); some page a checklist whose marks stay. Of listings that are alike but for their text some
+are opened (listings.py), of the others the links are followed. A browser a core, and one more, share the pages.
 Exit status 0 only if all of it holds.
 """
 
@@ -29,6 +29,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
 
 from check_explorer import LINK, check_explorer, check_offline
+from check_form import check_forms, check_forms_offline
 from check_quiz import check_quiz, check_quiz_offline
 from check_steps import check_step_through
 from listings import told_by_file, unopened
@@ -75,6 +76,7 @@ INSPECT = """() => {
     widgets: article.querySelectorAll('.erc-steps').length,
     explorers: article.querySelectorAll('.erc-explorer').length,
     quizzes: article.querySelectorAll('.erc-quiz').length,
+    forms: article.querySelectorAll('.erc-form').length,
     checklists: article.querySelectorAll('.task-list-item-checkbox').length,
     bytes: ['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
       .reduce((sum, each) => sum + each.decodedBodySize, 0),
@@ -398,7 +400,7 @@ def jobs_of_widgets(check: Checks, told: dict[str, dict], base: str, root: Path)
     """The jobs that use what can be used in the pages, the longest first; a page must have each kind."""
     pages = {
         kind: [name for name, page in told.items() if page[kind]]
-        for kind in ("quizzes", "explorers", "widgets", "checklists")
+        for kind in ("quizzes", "explorers", "forms", "widgets", "checklists")
     }
     for kind, having in pages.items():
         check(bool(having), f"some page has {kind}")
@@ -415,6 +417,10 @@ def jobs_of_widgets(check: Checks, told: dict[str, dict], base: str, root: Path)
         check_explorer(check, browser, name, url, links, *sizes)
         check_offline(check, browser, root / name)
 
+    def forms(name: str, browser: Browser, _: Page) -> None:
+        check_forms(check, browser, name, f"{base}/{name}", *sizes)
+        check_forms_offline(check, browser, root / name)
+
     def steps(name: str, browser: Browser, _: Page) -> None:
         check_step_through(check, browser, name, f"{base}/{name}", *sizes)
 
@@ -422,7 +428,7 @@ def jobs_of_widgets(check: Checks, told: dict[str, dict], base: str, root: Path)
         check_marks(check, page, f"{base}/{name}")
 
     pages["checklists"] = pages["checklists"][:1]  # all are alike
-    used = (("quizzes", quiz), ("explorers", explorer), ("widgets", steps), ("checklists", marks))
+    used = (("quizzes", quiz), ("explorers", explorer), ("forms", forms), ("widgets", steps), ("checklists", marks))
     return [
         *((f"{name} {kind}", functools.partial(use, name)) for kind, use in used for name in pages[kind]),
         ("search", lambda _, page: check_search(check, page, base)),

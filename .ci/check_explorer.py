@@ -11,7 +11,6 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urldefrag
 
 from reference.pages.plans import LIMITS, PASS_SECONDS, PassSeconds
-from reference.pages.schedule_table import schedule_table
 from reference.perf.pace import pace
 from reference.pipeline.analysis.draw import labels
 from reference.pipeline.analysis.formulas import bubble
@@ -325,7 +324,6 @@ def check_explorer(check, browser, name: str, url: str, links: set[str], desktop
     for link in sorted(links):
         explored.follow(link)
     explored.lost(f"{LINK}nobody.4.8.1")
-    check_form(check, page, f"{name} form")
     explored.questions()
     if page.locator(PYTHON).count():
         explored.follow(min(links))
@@ -357,41 +355,6 @@ def check_explorer(check, browser, name: str, url: str, links: set[str], desktop
     sizes = [min(box["width"], box["height"]) for box in boxes]
     check(min(sizes) >= 40, f"{explored.where}: a finger hits every control", sizes)
     context.close()
-
-
-def check_form(check, page, where: str) -> None:
-    """Type numbers into the form below the explorer: its table must be the function's."""
-    form, given = page.locator(".erc-form").first, {"p": 8, "m": 16, "v": 2, "F": 1.0, "I": 1.0, "W": 1.0}
-    given |= {"message": 0.1, "room": 8.0}
-    shown = form.locator("tbody tr").evaluate_all(
-        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
-    )
-    check(shown == texts(schedule_table(**given)), f"{where}: the table that is stored", shown)
-    if not page.locator(PYTHON).count():
-        return
-    for name, value, refused in (("p", 6, ""), ("W", 0.25, ""), ("room", 4.5, ""), ("m", 0, "m is a whole number")):
-        given[name] = value
-        field = form.locator("input").nth(list(given).index(name))
-        field.fill(str(value))
-        field.press("Enter")
-        page.wait_for_function(
-            "form => form.dataset.ready === ''", arg=form.element_handle(), timeout=1000 * PYTHON_SECONDS * pace()
-        )
-        said = form.locator(".said").inner_text()
-        check(said.startswith(refused) and bool(said) == bool(refused), f"{where}: {name} = {value}: {said}")
-        if not refused:
-            shown = form.locator("tbody tr").evaluate_all(
-                "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
-            )
-            check(shown == texts(schedule_table(**given)), f"{where}: {name} = {value}", shown)
-
-
-def texts(rows: list[dict]) -> list[list[str]]:
-    """The cells of a table as a form shows them."""
-    return [
-        [cell if isinstance(cell, str) else "" if cell is None else f"{round(cell, 3):g}" for cell in row.values()]
-        for row in rows
-    ]
 
 
 def check_offline(check, browser, file: Path) -> None:
