@@ -85,13 +85,15 @@ def message(machine: Machine, P: int, elements: int, itemsize: float) -> float:
     return (P - 1) * (machine.alpha + -(-elements // P) * itemsize * machine.beta)
 
 
-def step_seconds(job: Job, stage: int, P: int, machine: Machine, K: int = 1) -> float:
+def step_seconds(job: Job, stage: int, P: int, machine: Machine, K: int = 1, ahead: bool = False) -> float:
     """Seconds of a step in K micro-batches, without the optimizer's own.
 
     stage 0  the last backward pass hides all-reduces, as long as a reduce-scatter and an all-gather
-    stage 1  the last backward pass hides reduce-scatters, the first forward pass the gathers of the new weights
-    stage 2  every backward pass hides reduce-scatters, so that no rank keeps whole gradients
+    stage 1  the last backward pass hides reduce-scatters; then new weights are gathered, while nothing computes
+    stage 2  every backward pass hides reduce-scatters, so that no rank keeps whole gradients; gathers as in stage 1
     stage 3  every forward pass hides gathers, every backward pass gathers and reduce-scatters
+
+    ahead: stages 1 and 2 gather the new weights of a unit while the one before it computes the next forward pass.
     """
     g, U = job.parameters_a_unit, job.units
     forward = 2 * g * job.tokens / K / machine.flops
@@ -103,13 +105,14 @@ def step_seconds(job: Job, stage: int, P: int, machine: Machine, K: int = 1) -> 
     def back(arriving: float, leaving: float) -> float:
         return units_in_turn(U, 2 * forward, arriving, leaving)
 
+    new_weights = forth(gather) - forth(0.0) if ahead else U * gather
     if stage == 3:
         return K * (forth(gather) + back(gather, reduce))
     if stage == 2:
-        return forth(gather) + (K - 1) * forth(0.0) + K * back(0.0, reduce)
+        return new_weights + K * (forth(0.0) + back(0.0, reduce))
     plain = (K - 1) * (forth(0.0) + back(0.0, 0.0))
     if stage == 1:
-        return plain + forth(gather) + back(0.0, reduce)
+        return plain + forth(0.0) + back(0.0, reduce) + new_weights
     return plain + forth(0.0) + back(0.0, 2 * reduce)
 
 
@@ -131,10 +134,10 @@ def setting(job: Job, stage: int, P: int, K: int = 1) -> Setting:
     return Setting((job.parameters_a_unit,) * job.units, P, stage, job.recipe, activations=(kept,) * job.units)
 
 
-def plan(job: Job, stage: int, P: int, machine: Machine, K: int = 1) -> Plan:
+def plan(job: Job, stage: int, P: int, machine: Machine, K: int = 1, ahead: bool = False) -> Plan:
     """What this stage takes in K micro-batches, whether it fits or not."""
     within = setting(job, stage, P, K)
-    return Plan(stage, K, step_seconds(job, stage, P, machine, K), peak(within, ends(within)).held.total)
+    return Plan(stage, K, step_seconds(job, stage, P, machine, K, ahead), peak(within, ends(within)).held.total)
 
 
 def ends(within: Setting) -> list[int]:
@@ -143,16 +146,16 @@ def ends(within: Setting) -> list[int]:
     return sorted({i for k in range(near + 1) for i in (k, last - k) if 0 <= i <= last})
 
 
-def best(job: Job, P: int, machine: Machine, most: int = 64) -> Plan | None:
+def best(job: Job, P: int, machine: Machine, most: int = 64, ahead: bool = False) -> Plan | None:
     """The fastest plan that fits, in 1, 2, 4, ... micro-batches and `most` of them, to a thousandth.
 
     Of equals the one of the lowest stage, then of the fewest micro-batches. None if nothing fits.
     """
     Ks = [2**k for k in range(most.bit_length()) if 2**k <= min(job.tokens, most)]
-    seconds = {(stage, K): step_seconds(job, stage, P, machine, K) for stage in range(4) for K in Ks}
+    seconds = {(stage, K): step_seconds(job, stage, P, machine, K, ahead) for stage in range(4) for K in Ks}
 
     def first_that_fits(ways: Iterable[tuple[int, int]]) -> Plan | None:
-        found = (plan(job, stage, P, machine, K) for stage, K in ways)
+        found = (plan(job, stage, P, machine, K, ahead) for stage, K in ways)
         return next((one for one in found if one.nbytes <= machine.memory), None)
 
     fastest = first_that_fits(sorted(seconds, key=lambda way: seconds[way]))

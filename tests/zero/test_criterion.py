@@ -67,6 +67,8 @@ def test_where_all_is_hidden_stage_3_costs_a_message_or_two():
     each = message(A100, 128, 10**8, 2)
     assert step_seconds(job, 3, 128, A100) == pytest.approx(alone + 3 * each)
     assert step_seconds(job, 0, 128, A100) == pytest.approx(alone + 2 * each)
+    assert step_seconds(job, 1, 128, A100) == pytest.approx(alone + 65 * each), "new weights arrive after the step"
+    assert step_seconds(job, 1, 128, A100, ahead=True) == pytest.approx(alone + 2 * each)
 
 
 def test_where_nothing_is_hidden_it_costs_half_as_much_again():
@@ -124,9 +126,16 @@ def test_ten_billion_is_no_border():
     def stage(billions, ranks, memory):
         return best(Job(64, int(billions * 1e9) // 64, 8192), ranks, A100._replace(memory=memory * 1e9)).stage
 
-    assert [stage(7, 64, memory) for memory in (160, 80, 20, 10)] == [0, 1, 2, 3]
-    assert [stage(30, ranks, 141) for ranks in (64, 8, 4)] == [1, 2, 3], "above 10B, and stage 1 may do"
+    assert [stage(7, 64, memory) for memory in (160, 80, 20, 10)] == [0, 3, 3, 3], "tokens enough to hide gathers"
+    assert [stage(30, ranks, 141) for ranks in (64, 8, 4)] == [3, 3, 3]
     assert stage(7, 8, 24) == 3, "below 10B, and it takes stage 3"
+
+    def few_tokens(billions, ranks, memory):
+        job = Job(64, int(billions * 1e9) // 64, 512)
+        return best(job, ranks, A100._replace(memory=memory * 1e9)).stage
+
+    assert [few_tokens(7, 64, memory) for memory in (160, 80, 20, 10)] == [0, 1, 2, 3]
+    assert [few_tokens(30, ranks, 141) for ranks in (64, 8, 4)] == [1, 2, 3], "above 10B, and stage 1 may do"
 
 
 # Published runs -------------------------------------------------------------------------------------------------------
