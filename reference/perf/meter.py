@@ -89,6 +89,7 @@ class Meter:
     device     what the seconds are reckoned for (a Device, see roofline.device); None: no seconds
     module     whose parameters and buffers are "weights", and whose parameters' `.grad` are "gradients"
     optimizer  whose state is "optimizer", with all that its step makes
+    memory     what counts live bytes; a Memory unless given (zero/traces.py gives one that notes each event)
 
     meter.total                    a Cost
     meter.by_label["backward"]     the same for a part: "forward", "backward", "optimizer" unless told (`label`)
@@ -101,10 +102,11 @@ class Meter:
         device: Device | None = None,
         module: nn.Module | None = None,
         optimizer: Optimizer | None = None,
+        memory: Memory | None = None,
     ):
         self.comm, self.device, self.module, self.optimizer = comm, device, module, optimizer
         self.by_label: dict[str, OperationCost] = {}
-        self.memory = Memory()
+        self.memory = Memory() if memory is None else memory
         self._mode, self._labels, self._stepping, self._hooks = Mode(self), [], False, []
 
     @property
