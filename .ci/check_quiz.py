@@ -22,9 +22,22 @@ from exercises.grading.page import question
 
 PYTHON, PYTHON_SECONDS, ANSWER_SECONDS = "meta[name=erc-python]", 60, 30
 ENDLESS = "sum(range(10**18))"
-CODE = ("ch01_collectives", "ring_time", {"2 * n * beta": False, "2 * (P - 1) * (alpha + n / P * beta)": True})
-LETTERS = ("ch02_data_parallel", "gains_of_accumulation", {"AB": False})
-NAMES = ("ch09_pipelines", "which_schedule", {"1F1B": False})  # for every statement
+ASKED = {  # page: what is answered there by a formula, by ticks (or None: no exercise asks for them), and by names
+    "predict": (
+        ("ch01_collectives", "ring_time", {"2 * n * beta": False, "2 * (P - 1) * (alpha + n / P * beta)": True}),
+        ("ch02_data_parallel", "gains_of_accumulation", "AB"),
+        ("ch01_collectives", "which_collective", "allreduce"),  # for every situation
+    ),
+    "predict_models": (
+        (
+            "ch06_tensor_parallel",
+            "bytes_of_a_layer",
+            {"b * s": False, "8 * b * s * h * itemsize * (P - 1) / P": True},
+        ),
+        None,
+        ("ch09_pipelines", "which_schedule", "1F1B"),
+    ),
+}
 
 
 class Asked:
@@ -106,20 +119,20 @@ def check_quiz(check, browser, name: str, url: str, desktop: dict, phone: dict, 
     if not page.locator(PYTHON).count():
         print(f"{name}: no Python in the page (see book/_ext/live.py), so no questions were answered")
         return context.close()
-    address = page.url
-    for chapter, exercise, answers in (CODE, LETTERS):
-        for answer, solved in answers.items():
-            asked = Asked(check, page, f"{name} on a desktop", chapter, exercise)
-            asked.type(answer, solved) if exercise == CODE[1] else asked.tick(answer)
-    asked = Asked(check, page, f"{name} on a desktop", *CODE[:2])
+    address, (code, ticked, named) = page.url, ASKED[Path(name).stem]
+    asked = Asked(check, page, f"{name} on a desktop", *code[:2])
+    for answer, solved in code[2].items():
+        asked.type(answer, solved)
+    if ticked:
+        Asked(check, page, f"{name} on a desktop", *ticked[:2]).tick(ticked[2])
     asked.endless()
-    asked.type(*list(CODE[2].items())[-1])
+    asked.type(*list(code[2].items())[-1])
     asked.hints()
     check(page.url == address, f"{name}: keys do not turn over the page", page.url)
     context.close()
     context = browser.new_context(viewport=phone, has_touch=True, is_mobile=True)
     page = opened(context, url)
-    Asked(check, page, f"{name} on a phone", *NAMES[:2]).name(*NAMES[2])
+    Asked(check, page, f"{name} on a phone", *named[:2]).name(named[2])
     check((told := page.evaluate(wide)) is None, f"{name} fits a phone with its fields", told)
     controls = page.locator(".erc-quiz button, .erc-quiz select, .erc-quiz textarea, .erc-quiz label:has(input)").all()
     heights = [box["height"] for part in controls if (box := part.bounding_box())]
@@ -146,6 +159,7 @@ def check_quiz_offline(check, browser, file: Path) -> None:
     fields = page.locator(".erc-quiz input, .erc-quiz textarea, .erc-quiz select, .erc-quiz button").count()
     check(fields == 0, f"{file.name} from a file has no fields", fields)
     told = page.locator(".erc-quiz .instead").first.inner_text()
-    check("pytest exercises/ -k ring_time" in told, f"{file.name} from a file says how to do it", told)
+    first = ASKED[file.stem][0][1]
+    check(f"pytest exercises/ -k {first}" in told, f"{file.name} from a file says how to do it", told)
     check(not [each for each in asked if not each.startswith(("file:", "data:"))], f"{file.name} asks no host", asked)
     context.close()
