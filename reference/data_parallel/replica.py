@@ -31,7 +31,7 @@ from .. import mpi
 from ..agreement import agree
 from ..collectives import allreduce, fit
 from .average import finished_count, start_count
-from .buckets import adopt, allocate, assign_buckets
+from .buckets import Bucket, adopt, allocate, assign_buckets
 from .replicate import structure
 
 MIB = 2**20
@@ -82,7 +82,11 @@ class Replica:
         check_finite: bool = False,
     ):
         agree(comm, "the modules", structure(module))
-        agree(comm, "the arguments of Replica", [f"{bucket_bytes=} {first_bucket_bytes=} {order=} {check_finite=}"])
+        agree(
+            comm,
+            f"the arguments of {type(self).__name__}",
+            [f"{bucket_bytes=} {first_bucket_bytes=} {order=} {check_finite=}"],
+        )
         trained = [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
         if not trained:
             raise ValueError("no parameter of this module is trained (requires_grad): there is nothing to average")
@@ -140,8 +144,12 @@ class Replica:
     def _lay_out(self, assignment: list[list[int]]) -> None:
         self.buckets = []  # free the memory of the last ones first
         self.assignment = assignment  # of each bucket the numbers of its parameters
-        self.buckets = allocate(self.parameters, assignment)
+        self.buckets = self._allocate(assignment)
         self._place = {i: (b, k) for b, bucket in enumerate(self.assignment) for k, i in enumerate(bucket)}
+
+    def _allocate(self, assignment: list[list[int]]) -> list[Bucket]:
+        """The memory of the buckets."""
+        return allocate(self.parameters, assignment)
 
     def _begin_step(self) -> None:
         """Forget the last step's gradients. Autograd then makes new ones, which `adopt` puts into the buckets."""
@@ -199,11 +207,15 @@ class Replica:
         self._complete = True
         total = finished_count(self.comm, self._total, self.samples)
         self._refuse_what_is_not_finite()
-        for bucket in self.buckets:
-            bucket.flat.div_(total)
+        self._divide(total)
         if self._learning:
             self._learn()
         return total
+
+    def _divide(self, total: float) -> None:
+        """Turn sums into means over so many samples."""
+        for bucket in self.buckets:
+            bucket.flat.div_(total)
 
     def _add_unused(self) -> None:
         """Zeros for the gradients that have not come; those of earlier micro-batches are there already."""

@@ -31,7 +31,9 @@ SHORT = (torch.bfloat16, torch.float16)
 
 def refill(tensor: Tensor) -> Tensor:
     """Give a tensor memory again that was freed (resized to 0), with any content; those that share it have it, too."""
-    tensor.untyped_storage().resize_(tensor.nbytes)
+    storage = tensor.untyped_storage()
+    if storage.nbytes() != tensor.nbytes:  # else torch would move what is there
+        storage.resize_(tensor.nbytes)
     return tensor
 
 
@@ -87,7 +89,9 @@ class Group:
         else:
             gathered = torch.empty(self.comm.size * self.n, dtype=self.dtype, device=self.device)
         self.hold("weights", gathered)
-        gathered[self.comm.rank * self.n :][: self.n].copy_(self.master)
+        own = gathered[self.comm.rank * self.n :][: self.n]
+        if own.data_ptr() != self.master.data_ptr():  # the shard may be a view of the whole
+            own.copy_(self.master)
         return gathered, self.comm.Iallgather(mpi.IN_PLACE, gathered)
 
     def install(self, gathered: Tensor) -> None:
@@ -127,8 +131,9 @@ class Group:
         """
         whole = torch.empty(self.comm.size * self.n, dtype=self.reduce_dtype, device=self.device)
         received = torch.empty(self.n, dtype=self.reduce_dtype, device=self.device)
-        self.hold("gradients", whole, received)
-        self.sharding.pack([parameter.grad for parameter in self.parameters], whole)
+        gradients = [parameter.grad for parameter in self.parameters]
+        self.hold("gradients", whole, received, *[gradient for gradient in gradients if gradient is not None])
+        self.sharding.pack(gradients, whole)
         for parameter in self.parameters:
             parameter.grad = None
         return whole, received, self.comm.Ireduce_scatter_block(whole, received)
