@@ -82,17 +82,25 @@ class Group:
 
     # Weights ----------------------------------------------------------------------------------------------------------
 
-    def start_gather(self) -> tuple[Tensor, Any]:
-        """Begin to gather the weights: (the vector [P n] that they arrive in, a request). Collective."""
-        if self._memory and self.sharding.together:
-            gathered = refill(self._memory[0])
-        else:
-            gathered = torch.empty(self.comm.size * self.n, dtype=self.dtype, device=self.device)
-        self.hold("weights", gathered)
+    def start_gather(self, again: bool = False) -> tuple[Tensor, Any]:
+        """Begin to gather the weights: (the vector [P n] that they arrive in, a request). Collective.
+
+        again: for the backward pass, after they were gathered for the forward pass and freed. Here that is the same.
+        """
+        gathered = self._room()
         own = gathered[self.comm.rank * self.n :][: self.n]
         if own.data_ptr() != self.master.data_ptr():  # the shard may be a view of the whole
             own.copy_(self.master)
         return gathered, self.comm.Iallgather(mpi.IN_PLACE, gathered)
+
+    def _room(self) -> Tensor:
+        """Memory for the gathered vector [P n]: what the whole weights are views of, where that is possible."""
+        if self._memory and self.sharding.together:
+            gathered = refill(self._memory[0])
+        else:
+            gathered = torch.empty(self.sharding.P * self.n, dtype=self.dtype, device=self.device)
+        self.hold("weights", gathered)
+        return gathered
 
     def install(self, gathered: Tensor) -> None:
         """Make what has arrived the parameters' values."""
@@ -129,14 +137,19 @@ class Group:
         The gradients are moved: .grad is None afterwards. One that there is not counts as zeros. Keep what is sent
         until the request is complete, then `add` what has arrived. Collective.
         """
-        whole = torch.empty(self.comm.size * self.n, dtype=self.reduce_dtype, device=self.device)
+        whole, received = self._pack_gradients()
+        return whole, received, self.comm.Ireduce_scatter_block(whole, received)
+
+    def _pack_gradients(self) -> tuple[Tensor, Tensor]:
+        """The parameters' gradients in one vector [P n], and memory for a shard of the sum [n]."""
+        whole = torch.empty(self.sharding.P * self.n, dtype=self.reduce_dtype, device=self.device)
         received = torch.empty(self.n, dtype=self.reduce_dtype, device=self.device)
         gradients = [parameter.grad for parameter in self.parameters]
         self.hold("gradients", whole, received, *[gradient for gradient in gradients if gradient is not None])
         self.sharding.pack(gradients, whole)
         for parameter in self.parameters:
             parameter.grad = None
-        return whole, received, self.comm.Ireduce_scatter_block(whole, received)
+        return whole, received
 
     def add(self, received: Tensor) -> None:
         """Add a sum that has arrived [n] to the gradients of this shard."""

@@ -40,7 +40,7 @@ def shard_optimizer(comm, make_optimizer: MakeOptimizer, named: Named, groups: S
         error, lines = f"the optimizer cannot be made: {raised}", []
     agree(comm, "the optimizers", lines, error)
     pieces = {
-        parameter: (piece, group.sharding.piece(comm.rank, i))
+        parameter: (piece, group.sharding.piece(group.comm.rank, i))
         for group in groups
         for i, (parameter, piece) in enumerate(zip(group.parameters, group.pieces))
     }

@@ -1,0 +1,42 @@
+"""FSDP2: a small network whose layers are units of fully_shard, trained for some steps."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+from reference.models import MLP, loss_sum
+
+from . import oracle
+from .ddp import SIZE, my_batch
+
+SIZES, STEPS = (64, 24, 13, 10), 4  # 24, 13 and 10 rows on 3 ranks: even, 5 5 3 and 4 4 2
+
+
+def network() -> nn.Module:
+    """What both programs begin with."""
+    return MLP(SIZES, seed=0).double()
+
+
+@oracle
+def fsdp2_training(rank: int, ranks: int) -> dict:
+    """Of each step the norm of the gradient, in the end this rank's shards, and the whole weights."""
+    model, mesh = network(), init_device_mesh("cpu", (ranks,))
+    for layer in model:
+        if isinstance(layer, nn.Linear):
+            fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    optimizer, norms = torch.optim.Adam(model.parameters(), lr=0.01, eps=1e-3), []
+    for step in range(STEPS):
+        data = my_batch(step, rank, ranks)
+        total, _ = loss_sum(model, data._replace(x=data.x.double()))
+        optimizer.zero_grad()
+        total.backward()
+        for parameter in model.parameters():  # FSDP2 has divided the ranks' sums by their number
+            parameter.grad.mul_(ranks / SIZE)
+        norms.append(nn.utils.clip_grad_norm_(model.parameters(), 0.5).full_tensor().item())
+        optimizer.step()
+    shards = [parameter.to_local().detach() for parameter in model.parameters()]
+    return {"norms": norms, "shards": shards, "weights": [p.full_tensor().detach() for p in model.parameters()]}
