@@ -125,6 +125,27 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "choose_micro_batches": {
         f"{EACH.format(1)}  ->  {EACH.format(2)}": "one more than there are samples does not divide them",
     },
+    # Chapter 10
+    "clip_by_global_norm": {
+        "if norm > limit:  ->  if norm >= limit:": "if they are equal, the factor is 1",
+    },
+    "which_to_keep": {
+        "best = [(0, [])] * (room + 1)  ->  best = [(-1, [])] * (room + 1)": "all begin with the same number, and only "
+        "differences count",
+        "best = [(0, [])] * (room + 1)  ->  best = [(1, [])] * (room + 1)": "the same",
+        "best = [(0, [])] * (room + 1)  ->  best = [(0, [])] * (room + 2)": "nobody reads the entry after the last",
+        "choices = [(0, 0, [])]  ->  choices = [(0, -1, [])]": "all begin with the same number, and only differences "
+        "count",
+        "choices = [(0, 0, [])]  ->  choices = [(0, 1, [])]": "the same",
+    },
+    "offload_schedule": {
+        "now, row = (copied[i - room] if i >= room else 0, [])  ->  now, row = (copied[i - room] if i >= room else "
+        "-1, [])": "the device is free from 0 on, which is later",
+        "starts, copied, free = ([], [], [0] * 4)  ->  starts, copied, free = ([], [], [-1] * 4)": "nothing can begin "
+        "before 0 anyway",
+        "starts, copied, free = ([], [], [0] * 4)  ->  starts, copied, free = ([], [], [0] * 5)": "nobody reads "
+        "the fifth",
+    },
 }
 
 SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
@@ -133,4 +154,8 @@ SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
     "shares": {"is right for few elements only": "its text promises 1,000 ranks at most, and so many are tried"},
     # Chapter 9
     "partition": {"is right for few elements only": "there are a few hundred layers at most, and 300 are tried"},
+    # Chapter 10
+    "reduce_in_buckets": {
+        "is right for few elements only": "its lists name parameters, and 2,501 elements are tried in five of them"
+    },
 }

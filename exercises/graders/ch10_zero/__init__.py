@@ -1,0 +1,1 @@
+"""Graders of chapter 10: ZeRO and fully sharded data parallelism."""
