@@ -40,13 +40,14 @@ class Machine(NamedTuple):
 class Job(NamedTuple):
     """What is trained: equal units of so many parameters, and this many tokens on each rank in one step.
 
-    kept: bytes of activations of one token in one unit.
+    kept: bytes of activations of one token in one unit; working: more of them while its backward pass runs.
     """
 
     units: int
     parameters_a_unit: int
     tokens: int
     kept: float = 0.0
+    working: float = 0.0
     recipe: Recipe = ADAM_MIXED
 
     @property
@@ -130,8 +131,9 @@ def hidden_from(machine: Machine, P: int, parameters_a_unit: int, recipe: Recipe
 
 def setting(job: Job, stage: int, P: int, K: int = 1) -> Setting:
     """The job as memory.py sees it."""
-    kept = round(job.kept * job.tokens / K)
-    return Setting((job.parameters_a_unit,) * job.units, P, stage, job.recipe, activations=(kept,) * job.units)
+    kept, working = (round(each * job.tokens / K) for each in (job.kept, job.working))
+    groups, activations = (job.parameters_a_unit,) * job.units, (kept,) * job.units
+    return Setting(groups, P, stage, job.recipe, activations=activations, working=working)
 
 
 def plan(job: Job, stage: int, P: int, machine: Machine, K: int = 1, ahead: bool = False) -> Plan:

@@ -80,7 +80,7 @@ class Setting(NamedTuple):
     shard_group  S, ranks among which a group is cut; 0: all P. Less than P is hybrid sharding
     reshard      stage 3: a unit is freed after its forward pass and gathered again for its backward pass
     prefetch     stage 3: units that are gathered ahead of the one that computes
-    waiting      stages 2 and 3: groups whose reduce-scatter may be under way while the next one is packed
+    waiting      stages 2 and 3: packed groups whose memory is still there while the next one is packed
     root         stage 3: parameters of no unit (or of several), which are whole from the forward to the backward pass
     secondary    stage 3, ZeRO++: ranks of a node that hold a second copy of the weights together; 0: there is none
     offload      "optimizer": gradient shards and optimizer state are in the second tier; "all": weight shards, too
@@ -98,7 +98,7 @@ class Setting(NamedTuple):
     shard_group: int = 0
     reshard: bool = True
     prefetch: int = 1
-    waiting: int = 0
+    waiting: int = 1
     root: int = 0
     secondary: int = 0
     offload: str = "none"

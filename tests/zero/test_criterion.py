@@ -104,7 +104,7 @@ def test_the_tokens_from_which_stage_3_waits_for_nothing_do_not_depend_on_the_pa
 @pytest.mark.parametrize("kept", [0, 10.0, 1e4])
 @pytest.mark.parametrize("units", [1, 2, 5, 40])
 def test_the_peak_is_found_near_the_ends(stage, kept, units):
-    within = setting(Job(units, 1000, 8, kept, ADAM), stage, 16)
+    within = setting(Job(units, 1000, 8, kept, 5.0, ADAM), stage, 16)
     assert peak(within, ends(within)).held == peak(within).held
 
 

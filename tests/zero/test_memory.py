@@ -117,11 +117,11 @@ def test_units_that_stay_gathered_pile_up_to_the_whole_model():
 
 def test_gradients_of_stage_2_leave_shards():
     """Gradients of a group as they are made, the vector into which they are packed, one that is under way."""
-    held = by_name(Setting((8, 8, 8), 4, 2))
+    held = by_name(Setting((8, 8, 8), 4, 2, waiting=0))
     told = [(held[what, i].gradients, held[what, i].buckets) for i in (2, 1, 0) for what in ("backward", "reduce")]
     assert told == [(0, 16), (4, 32), (4, 32), (8, 32), (8, 32), (12, 32)]
     assert held["optimizer", None] == at_step(Setting((8, 8, 8), 4, 2)) == Held(48, 12, 72)
-    more = by_name(Setting((8, 8, 8), 4, 2, waiting=1))
+    more = by_name(Setting((8, 8, 8), 4, 2))
     assert [more["reduce", i].buckets for i in (2, 1, 0)] == [32, 48, 48]
 
 
@@ -129,7 +129,7 @@ def test_gradients_of_stages_0_and_1_have_memory_that_stays():
     for stage in (0, 1):
         setting = Setting((8, 8, 8), 4, stage)
         assert {(held.gradients, held.buckets) for held in by_name(setting).values()} == {(48, 0)}
-    wider = by_name(Setting((8, 8, 8), 4, 1, reduced=4))
+    wider = by_name(Setting((8, 8, 8), 4, 1, reduced=4, waiting=0))
     assert [wider["reduce", i].gradients for i in (2, 1, 0)] == [56, 64, 72] and wider["reduce", 1].buckets == 32
     assert wider["optimizer", None].gradients == 48 + 4 * 6
 
