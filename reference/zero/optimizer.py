@@ -12,6 +12,7 @@ Source    Rajbhandari et al., "ZeRO" (2020), section 5.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -55,15 +56,19 @@ def exchange(optimizer: Optimizer, pieces: dict[nn.Parameter, tuple[nn.Parameter
     for parameter in [parameter for parameter in pieces if parameter in optimizer.state]:
         piece, part = pieces[parameter]
         optimizer.state[piece] = {
-            key: cut(value, parameter, piece, part) for key, value in optimizer.state.pop(parameter).items()
+            key: cut(key, value, parameter.shape, piece.shape, part)
+            for key, value in optimizer.state.pop(parameter).items()
         }
 
 
-def cut(value: object, parameter: Tensor, piece: Tensor, part: slice) -> object:
-    """What an optimizer keeps of a parameter, as it is kept of a piece: the same part of tensors of the same shape."""
-    if not isinstance(value, Tensor) or value.shape != parameter.shape or value.dim() == 0 < parameter.dim():
+def cut(key: str, value: Any, shape: Sequence[int], piece: Sequence[int], part: slice) -> Any:
+    """What an optimizer keeps of a parameter, as it is kept of a piece of this shape: that part of what is as large.
+
+    A number of steps belongs to no element; torch's optimizers call it "step".
+    """
+    if not isinstance(value, Tensor) or tuple(value.shape) != tuple(shape) or key == "step":
         return value
-    return value.reshape(-1)[part].clone().view(piece.shape)
+    return value.reshape(-1)[part].clone().view(piece)
 
 
 def _strangers(optimizer: Optimizer, named: Named) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import nn
 from torch.optim import Optimizer
 
 from .clip import clip_global_norm
@@ -19,11 +20,13 @@ class Stage:
     """A stage of ZeRO. Its backward pass leaves the mean gradient in the groups' shards.
 
     comm       the ranks
+    module     whose parameters they are
     groups     all parameters; `trained` is those that have gradients
     optimizer  of the trained groups' pieces
     """
 
     comm: Any
+    module: nn.Module
     groups: list[Group]
     optimizer: Optimizer
 
