@@ -80,7 +80,8 @@ def serve(requests: Sequence[Request], capacity: int, longest: int, page: int = 
         steps += 1
         for sequence in [one for one in running if one.tokens == sum(one.request)]:
             running.remove(leave(memory, sequence))
-    return Served(steps, *(total / max(steps, 1) for total in totals), stops)
+    sequences, filled, of_reserved = (total / max(steps, 1) for total in totals)
+    return Served(steps, sequences, filled, of_reserved, stops)
 
 
 def admit(memory: Allocator, request: Request, longest: int, page: int) -> Running | None:
