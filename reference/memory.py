@@ -2,10 +2,13 @@
 
     python -m reference.memory --parameters 70e9 --ranks 16 --stage 2 --recipe adam
     python -m reference.memory --parameters 7e9 --ranks 64 --stage 3 --units 32 --width 4096 --tokens 8192 --json
+    python -m reference.memory --check --ranks 4 --stage 3
 
 A table of the bytes that one rank owns when the optimizer takes its step, and of those that it holds at the peak; a bar
 for each kind; what it sends in a step; and whether that fits into a device, and what would.
-Exit status: 0, or 2 for bad input.
+--check trains a small model at this stage on virtual ranks, and compares what a meter counts with the formulas, to the
+byte (zero/observed.py).
+Exit status: 0; 1 if --check finds another number; 2 for bad input.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from .zero.volume import sent
 COUNTS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 MOST_PARAMETERS = 10**15
 MOST_RANKS = 10**7
+CHECKED = 16  # virtual ranks that a check may have
 BAR = 40  # characters of the longest bar
 
 
@@ -79,6 +83,7 @@ def parser() -> cli.Parser:
     p.add_argument(
         "--device", type=cli.OneOf("device", [one.name for one in ACCELERATORS]), default="A100 SXM", help=devices
     )
+    p.add_argument("--check", action="store_true", help="train a small model at this stage, and compare with a meter")
     p.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     return p
 
@@ -126,6 +131,24 @@ def setting_of(options: argparse.Namespace) -> Setting:
     )
     check(setting)
     return setting
+
+
+def check_by_a_run(P: int, stage: int) -> bool:
+    """Train a small model at this stage on virtual ranks, and tell whether a meter finds what the formulas say."""
+    from .worlds import launch  # as slow to import as torch, which the calculator does not need
+    from .zero.observed import OBSERVED, SIZES, observe
+
+    seen = launch(observe, P, stage).results
+    sizes = " to ".join(map(str, SIZES))
+    print(f"linear layers from {sizes}, float32, Adam, stage {stage} on {P} virtual ranks; bytes of rank 0:")
+    print(f"{'':<10} {'between steps':>14} {'by formula':>11} {'peak':>8} {'by formula':>11}")
+    first = seen[0]
+    for kind in OBSERVED:
+        columns = first.counted[kind], first.expected[kind], first.counted_peak[kind], first.expected_peak[kind]
+        print("{:<10} {:>14,} {:>11,} {:>8,} {:>11,}".format(kind, *columns))
+    equal = all(rank.off == 0 for rank in seen)
+    print("equal to the byte on every rank" if equal else "NOT EQUAL", flush=True)
+    return equal
 
 
 # What is found --------------------------------------------------------------------------------------------------------
@@ -187,7 +210,12 @@ def bar(part: float, whole: float) -> str:
 
 def run(comm, options: argparse.Namespace) -> int:
     """The program on one rank of `comm`; its exit status."""
-    told = found(setting_of(options), options)
+    setting = setting_of(options)
+    if options.check:
+        if not (options.stage and options.ranks <= CHECKED):
+            raise cli.BadInput(f"--check is for --stage 1 to 3 and up to {CHECKED} --ranks")
+        return 0 if comm.rank or check_by_a_run(options.ranks, options.stage) else 1
+    told = found(setting, options)
     if comm.rank == 0:
         print(cli.as_json(told) if options.json else "\n".join(lines(told)), flush=True)
     return 0

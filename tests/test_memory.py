@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from reference import memory as program
+from reference.zero import observed
 
 from . import programs
 
@@ -87,3 +88,10 @@ def test_every_option_changes_what_it_says(told):
 def test_what_a_second_tier_holds_is_shown(printed):
     arguments = ("--parameters", "1B", "--offload", "all")
     assert "second tier" in printed(*arguments) and "second tier" not in printed(*arguments[:2])
+
+
+def test_the_formulas_are_checked_by_a_run(printed, monkeypatch):
+    arguments = ("--check", "--ranks", "3", "--stage", "2")
+    assert "equal to the byte on every rank" in printed(*arguments)
+    monkeypatch.setitem(observed.STAGE, 2, observed.STAGE[1])
+    assert programs.on_ranks(program, 1, *arguments) == [1], "a stage that keeps whole gradients"

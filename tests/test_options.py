@@ -44,6 +44,8 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["--offload", "disk"], "argument --offload: invalid choice: 'disk'"),
         (["--offload", "all", "--stage", "2"], "--offload all needs --stage 3, got 2"),
         (["--micro-batches", "0"], "--micro-batches must be from 1 to 1,000,000, got 0"),
+        (["--check", "--stage", "0"], "--check is for --stage 1 to 3 and up to 16 --ranks"),
+        (["--check", "--ranks", "17"], "--check is for --stage 1 to 3 and up to 16 --ranks"),
         (["--device", "abacus"], "argument --device: there is no device 'abacus'; choose from V100 SXM"),
     ],
     "reference.perf.affinity": [

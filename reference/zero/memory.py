@@ -169,7 +169,7 @@ def at_step(setting: Setting) -> Held:
     """What a rank owns when the optimizer takes its step, on its device and in the second tier together, in bytes."""
     check(setting)
     (w, o, kappa), n = setting.recipe, owned(setting)
-    copy = sum(-(-g // setting.secondary) for g in setting.groups) if setting.secondary else 0
+    copy = setting.P // setting.secondary * n if setting.secondary else 0
     shards, whole = (0 if setting.rounded else w * n) + w * copy, setting.S * n
     return Held(
         weights=shards if setting.stage == 3 else w * whole,

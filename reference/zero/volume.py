@@ -78,12 +78,18 @@ def calls(setting: Setting, K: int = 1, each: bool = True) -> Calls:
 
 
 def sent(
-    setting: Setting, K: int = 1, each: bool = True, weights: Packed | None = None, gradients: Packed | None = None
+    setting: Setting,
+    K: int = 1,
+    each: bool = True,
+    weights: Packed | None = None,
+    gradients: Packed | None = None,
+    per_node: int = 0,
 ) -> Sent:
     """Bytes that a rank sends in a step of K micro-batches.
 
-    weights, gradients: bytes of so many elements on the wire, where a codec packs them; else the recipe's. At stage 0
-    the bytes are those of a rank on average, for an all-reduce does not pad.
+    weights, gradients: bytes of so many elements on the wire, where a codec packs them; else the recipe's. per_node:
+    ranks of a node, where gradients are exchanged inside nodes first, then across (qgZ of ZeRO++); 0: all at once.
+    At stage 0 the bytes are those of a rank on average, for an all-reduce does not pad.
     """
     count = calls(setting, K, each)
     w = weights or (lambda n: setting.recipe.weights * n)
@@ -91,14 +97,15 @@ def sent(
     if setting.stage == 0:
         half = sum(allreduce(setting.P, g) / 2 * o(1) for g in setting.groups)
         return Sent(gathers=half, reduces=half)
-    once, root = (setting.S - 1) * sum(map(w, setting.shards)), (setting.S - 1) * w(setting.root_shard)
-    near, shards = setting.secondary, [*setting.shards, setting.root_shard]
-    copies = (near - 1) * sum(w(-(-g // near)) for g in setting.groups) if near else 0
+    S, near, shards = setting.S, setting.secondary, [*setting.shards, setting.root_shard]
+    L, R = per_node or 1, S // (per_node or 1)
+    units, root = (S - 1) * sum(map(w, setting.shards)), (S - 1) * w(setting.root_shard)
+    copies = (near - 1) * S // near * sum(setting.shards) * setting.recipe.weights if near else 0
     return Sent(
-        gathers=once * (count.forward + (0 if near else count.backward)) + root * count.forward,
+        gathers=units * (count.forward + (0 if near else count.backward)) + root * count.forward,
         inside=copies * count.backward,
-        reduces=(setting.S - 1) * sum(map(o, shards)) * count.reduces,
-        across=sum(allreduce(setting.P // setting.S, n) * o(1) for n in shards),
+        reduces=sum((L - 1) * o(R * n) + (R - 1) * o(n) for n in shards) * count.reduces,
+        across=sum(allreduce(setting.P // S, n) * o(1) for n in shards),
     )
 
 
