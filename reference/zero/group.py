@@ -80,6 +80,10 @@ class Group:
         """Elements of a shard, with padding."""
         return self.sharding.n
 
+    def hold_master(self) -> None:
+        """Tell of the shard: weights, or the optimizer's where it is a copy of another type."""
+        self.hold("weights" if self.master.dtype == self.dtype else "optimizer", self.master)
+
     # Weights ----------------------------------------------------------------------------------------------------------
 
     def start_gather(self, again: bool = False) -> tuple[Tensor, Any]:

@@ -36,7 +36,7 @@ class Resident(Group):
                 piece.data = view
         else:
             self.master.copy_(own)
-            self.hold("weights" if self.master.dtype == self.dtype else "optimizer", self.master)
+            self.hold_master()
 
 
 class Reduction:
@@ -70,7 +70,7 @@ class Reduction:
             request.Wait()
 
     def _arrived(self) -> None:
-        self.complete, self.sent = True, None
+        self.complete, self.sent, self.request = True, None, None  # a request keeps what it has sent
         if self.received is not None:
             self.group.add(self.received)
         self.received = None

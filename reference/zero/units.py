@@ -80,6 +80,8 @@ class Unit:
 
     def __init__(self, name: str, module: nn.Module, groups: list[Group]):
         self.name, self.module, self.groups = name, module, groups
+        for group in groups:
+            group.hold_master()
         self.whole = True
         self.coming: list[tuple[Group, Tensor, Any]] = []
         self.calls: WeakSet = WeakSet()

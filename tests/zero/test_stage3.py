@@ -336,7 +336,6 @@ def metered(comm, reshard=True):
     with Meter() as meter:
         meter.hold("weights", *module.parameters())
         stage = Stage3(comm, module, torch.optim.Adam, cut=flat, reshard_after_forward=reshard, hold=meter.hold)
-        meter.hold("weights", *[group.master for group in stage.groups])
         for _ in range(2):
             between = settled(comm, meter)
             meter.memory.peak = dict(meter.live)
