@@ -128,8 +128,8 @@ class Unit:
         for parameter, version in zip(self.parameters, self._versions):
             if parameter._version != version or not (self.whole or parameter.numel() == 0):
                 raise RuntimeError(
-                    f"a parameter of {self.name} was changed, and would be overwritten: what counts are the shards, "
-                    f"the `pieces` of the stage's groups; change those, or load a state"
+                    f"a parameter of unit {self.name!r} was changed, and would be overwritten: what counts are the "
+                    f"shards, the `pieces` of the stage's groups; change those, or load a state"
                 )
 
 

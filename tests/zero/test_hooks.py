@@ -58,7 +58,7 @@ def test_other_uses_of_an_input_do_not_matter():
 
 
 def test_without_gradients_nobody_is_told_of_a_backward_pass():
-    seen, (a, _) = watched()
+    _, (a, _) = watched()
     with torch.no_grad():
         a.module(torch.ones(2, requires_grad=True), others=[torch.ones(2)])
     assert not a.calls and not a.unmarked

@@ -473,7 +473,9 @@ def test_a_parameter_that_was_changed_by_somebody_else_is_an_error(change):
                 weight.zero_()  # which changes nothing: it has no elements now
         else:
             weight.data = torch.zeros(4, 4).double()
-        with pytest.raises(RuntimeError, match=r"a parameter of blocks\.1 was changed, and would be overwritten"):
+        with pytest.raises(
+            RuntimeError, match=r"a parameter of unit 'blocks\.1' was changed, and would be overwritten"
+        ):
             stage.backward(module(inputs(0)).sum(), 6)
 
     launch(program, 2)
