@@ -8,6 +8,7 @@
     mpirun -n 4 python -m reference.train --stages 2 --schedule ZB-V --micro-batches 8 --timeline step.json
     mpirun -n 4 python -m reference.train --model gpt --tensor 2       # layers shared by 2 ranks, batches by 2 groups
     mpirun -n 4 python -m reference.train --model gpt --context 4      # sequences shared by 4 ranks; see --attention
+    mpirun -n 4 python -m reference.train --model gpt --zero 3 --clip 1  # chapter 10: shards; see --shard-groups
 
 Rank 0's model goes to all ranks; each takes its share of every batch; buckets of gradients are summed while the
 backward pass goes on (`reference/data_parallel/replica.py`); each rank applies the same average. In the end the ranks
@@ -15,7 +16,8 @@ compare their weights, bit by bit, and rank 0 trains alone on the same batches t
 the losses may differ, and are not verified; the ranks still must not. NaN verifies nothing, even the same on all ranks.
 Other layouts are in `reference/layouts/`: --stages cuts the model between layers, --tensor within them, --context the
 sequences. Groups of so many ranks then share a copy of the model, each takes its share of every batch, and all have
-the whole model in the end. Of a pipeline a step is also simulated, with the seconds that its actions took.
+the whole model in the end. --zero cuts the optimizer's state, and more, among all ranks. Of a pipeline a step is also
+simulated, with the seconds that its actions took.
 Exit status: 0 if all that was compared is equal, 1 if not, 2 for bad input.
 """
 

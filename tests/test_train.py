@@ -12,7 +12,7 @@ from reference import train as program
 from reference.compression import CODECS
 from reference.data_parallel.replica import Replica
 from reference.layouts import data_parallel
-from reference.models import GPT, MLP, Config, digits, text, train
+from reference.models import GPT, MLP, Config, batch, digits, gradients, text, train
 from reference.worlds import RankFailed
 
 from . import programs
@@ -91,6 +91,39 @@ def test_a_gpt_whose_layers_or_sequences_are_shared_trains_as_one_rank_does(caps
     model = GPT(Config(layers=1, **heads))
     losses = train(model, text(), torch.optim.SGD(model.parameters(), 0.3), 2, 4)
     assert all(f"step {step:4}  loss {loss:.4f}\n" in said for step, loss in enumerate(losses))
+
+
+ZERO = [  # ranks, options, what is said of the layout
+    (3, ["--zero", "1"], "\n3 ranks, each with 1/3 of the optimizer's state (ZeRO stage 1)\n"),
+    (2, ["--zero", "2", "--micro-batches", "2", "--clip", "0.3", "--bucket", "4KiB"], "of gradients and optimizer"),
+    (2, ["--zero", "3", "--clip", "0.3", "--micro-batches", "2"], "1/2 of weights, gradients and optimizer state"),
+    (4, ["--zero", "3", "--shard-groups", "2"], "\n2 groups of 2 ranks, each with 1/2 of weights, gradients and"),
+    (2, ["--clip", "0.3"], "mlp, 2,410 parameters, 2 ranks"),
+]
+
+
+@pytest.mark.parametrize("ranks, how, says", ZERO, ids=[" ".join(how) for _, how, _ in ZERO])
+def test_zero_and_clipping_train_as_one_rank_does(capsys, ranks, how, says):
+    """Gradients of the first steps are longer than 0.3: who clips otherwise, or not at all, has other losses."""
+    assert virtually(ranks, "--steps", "5", "--batch", "13", *how) == [0] * ranks
+    said = capsys.readouterr().out
+    assert says in said and "\nverified: the same bits on all ranks; losses off the serial program's by" in said
+    model, losses = MLP(), []
+    optimizer = torch.optim.SGD(model.parameters(), 0.3)
+    for step in range(5):
+        losses.append(gradients(model, batch(digits(), 13, step)))
+        if "--clip" in how:
+            assert torch.nn.utils.clip_grad_norm_(model.parameters(), 0.3) > 0.3
+        optimizer.step()
+    assert all(f"step {step:4}  loss {loss:.4f}\n" in said for step, loss in enumerate(losses))
+
+
+@pytest.mark.mpi
+def test_zero_on_real_ranks(capsys):
+    arguments = ["--zero", "3", "--model", "gpt", "--layers", "1", "--steps", "2", "--batch", "4", "--json"]
+    assert programs.on_ranks(program, 2, *arguments, world="mpi") == [0, 0]
+    found = json.loads(capsys.readouterr().out)
+    assert found["verified"] and found["layout"] == "ZeRO"
 
 
 def test_layers_chunks_and_the_seed_are_what_was_asked_for(capsys):

@@ -11,8 +11,10 @@ from .data_parallel import DataParallel
 from .layout import Layout, Option
 from .pipeline import Pipeline
 from .tensor_parallel import TensorParallel
+from .zero import Zero
 
-LAYOUTS: tuple[type[Layout], ...] = (DataParallel, Pipeline, TensorParallel, ContextParallel)  # without a switch first
+LAYOUTS: tuple[type[Layout], ...] = (DataParallel, Pipeline, TensorParallel, ContextParallel, Zero)
+"""The one without a switch first."""
 
 
 def options() -> Iterator[tuple[type[Layout], str, Option]]:
@@ -50,7 +52,8 @@ def check_options(chosen: argparse.Namespace, layout: type[Layout]) -> None:
     are = f"{names} {'are' if ' and ' in names else 'is'}"
     if layout.switch:
         raise cli.BadInput(f"{are} for {home.name}, and not for {layout.name}: leave out {flag(layout.switch)}")
-    raise cli.BadInput(f"{are} for {home.name}: say with {flag(home.switch)} how many ranks make a {home.group}")
+    asked = home.asks or f"how many ranks make a {home.group}"
+    raise cli.BadInput(f"{are} for {home.name}: say with {flag(home.switch)} {asked}")
 
 
 def flag(name: str) -> str:

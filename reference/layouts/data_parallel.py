@@ -7,6 +7,8 @@ Idea      A rank, or a group of ranks, takes its share of every batch; the gradi
 
 from __future__ import annotations
 
+import argparse
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,6 +25,14 @@ from ..models import Data, batch, loss_sum
 from .layout import Layout, Option, Trained, make_optimizer, progress
 
 LossSum = Callable[[nn.Module, Data], tuple[Tensor, float]]
+
+
+def norm(text: str) -> float:
+    """The largest norm of a gradient, as it is typed. Raises ArgumentTypeError unless it is above 0 and finite."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"a gradient is clipped to a norm above 0, got {text}")
+    return value
 
 
 def nothing() -> None:
@@ -74,6 +84,7 @@ class DataParallel(Layout):
                 "help": f"{', '.join(hooks.CHOICES)} (default: none)",
             },
         ),
+        "clip": Option(None, {"type": norm, "metavar": "NORM", "help": "of the gradient, which is scaled down to it"}),
     }
 
     @property
@@ -90,14 +101,19 @@ class DataParallel(Layout):
         """All of the model. Collective."""
         return Part(comm, model, (comm.rank, comm.size))
 
+    def trainer(self, part: Part) -> tuple[Any, Callable[[], Any]]:
+        """What goes backward, as a Replica does, and what takes a step of the optimizer. Collective."""
+        chosen = self.chosen
+        replica = Replica(part.copies, part.module, chosen.bucket, order=chosen.order, communicate=part.communicate)
+        replica.communicate = hooks.chosen(chosen.compress, replica)
+        return replica, make_optimizer(chosen, part.module.parameters()).step
+
     def train(self, comm, model: nn.Module, data: Data) -> Trained:
         """Raises BadInput on every rank if a gradient cannot be encoded, for it is NaN."""
         chosen, losses, seconds = self.chosen, [], []
         replicate.broadcast_parameters(comm, model)
         part = self.part(comm, model)
-        replica = Replica(part.copies, part.module, chosen.bucket, order=chosen.order, communicate=part.communicate)
-        replica.communicate = hooks.chosen(chosen.compress, replica)
-        optimizer = make_optimizer(chosen, part.module.parameters())
+        replica, step = self.trainer(part)
         for number in progress(comm, chosen):
             mine = part.own(batch(data, chosen.batch, number, chosen.seed, *part.share))
             start = mpi.wtime(comm)
@@ -106,7 +122,7 @@ class DataParallel(Layout):
             except CannotEncode as error:
                 told = f"--compress {chosen.compress}, step {number}: {error}; try a smaller --rate"
                 raise cli.BadInput(told) from None
-            optimizer.step()
+            step()
             seconds.append(mpi.wtime(comm) - start)
             losses.append(part.copies.allreduce(loss) / count)
         part.collect()

@@ -42,7 +42,8 @@ class Layout(ABC):
     """A way to share a training among ranks. Raises ValueError or cli.BadInput for options that cannot be met.
 
     name, group     in words: "tensor parallelism"; "group" of ranks that share one copy of the model
-    switch          the option that chooses it, whose value is the number of ranks in a group; none for one rank
+    switch          the option that chooses it; none for one rank
+    asks            what its value says, in words: how many ranks make a group, unless told
     options         those that it brings, by their names; others: those of other layouts that it also takes
     micro_batches   into how many parts a share is cut, for each rank of a group, unless told
     """
@@ -50,6 +51,7 @@ class Layout(ABC):
     name: ClassVar[str]
     group: ClassVar[str] = "group"
     switch: ClassVar[str] = ""
+    asks: ClassVar[str] = ""
     options: ClassVar[dict[str, Option]]
     others: ClassVar[tuple[str, ...]] = ()
 
@@ -107,8 +109,16 @@ def build(chosen: argparse.Namespace, layers: int, seed: int) -> nn.Module:
 
 
 def make_optimizer(chosen: argparse.Namespace, weights) -> torch.optim.Optimizer:
-    """The one that was asked for."""
-    return OPTIMIZERS[chosen.optimizer](weights, chosen.rate)
+    """The one that was asked for; before each step gradients are clipped, if that was."""
+    weights = list(weights)
+    optimizer = OPTIMIZERS[chosen.optimizer](weights, chosen.rate)
+
+    def clip(*_: Any) -> None:
+        nn.utils.clip_grad_norm_(weights, chosen.clip)
+
+    if chosen.clip:
+        optimizer.register_step_pre_hook(clip)
+    return optimizer
 
 
 def progress(comm, chosen: argparse.Namespace) -> trange:

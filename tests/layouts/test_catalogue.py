@@ -4,6 +4,7 @@ import pytest
 
 from reference import cli, train
 from reference.layouts.catalogue import LAYOUTS, choose, options
+from reference.layouts.zero import Zero
 
 
 def typed(*arguments):
@@ -14,7 +15,7 @@ def typed(*arguments):
 def test_a_layout_is_chosen_by_its_switch_and_the_options_of_all_are_filled_in(layout):
     chosen = typed(*([f"--{layout.switch}", "2"] if layout.switch else []))
     assert choose(chosen) is layout
-    assert layout.ranks_of_a_group(chosen) == (2 if layout.switch else 1)
+    assert layout.ranks_of_a_group(chosen) == (2 if layout.switch and layout is not Zero else 1)
     assert {name: getattr(chosen, name) for _, name, _ in options()} == {
         name: 2 if name == layout.switch else option.default for _, name, option in options()
     }
@@ -34,6 +35,9 @@ def test_options_are_left_open_by_the_parser_and_no_two_layouts_have_one():
         (["--stages", "2", "--tensor", "2", "--context", "2"], "--stages and --tensor and --context are 3 layouts"),
         (["--attention", "ring"], "--attention is for context parallelism: say with --context how many ranks"),
         (["--tensor", "2", "--compress", "none"], "--compress is for data parallelism, and not for tensor parallelism"),
+        (["--shard-groups", "2"], "--shard-groups is for ZeRO: say with --zero which stage"),
+        (["--tensor", "2", "--clip", "1"], "--clip is for data parallelism, and not for tensor parallelism"),
+        (["--zero", "2", "--compress", "bf16"], "--compress is for data parallelism, and not for ZeRO"),
         (["--stages", "2", "--pad", "--tokens", "zigzag"], "--pad is for tensor parallelism, and not for pipelines"),
     ],
 )
