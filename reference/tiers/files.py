@@ -49,7 +49,7 @@ class FileTier:
     duplex   reading and writing go on at the same time; else one engine does both
     pwrite   takes the place of os.pwrite, for tests
 
-    below.step                       of the state that is whole; None if there is none
+    below.step, below.note           of the state that is whole; None if there is none
     below.bytes_read, bytes_written  of tensors, asked for so far
     Raises ValueError on every rank if the state in the folder was written by another number of ranks.
     """
@@ -70,6 +70,7 @@ class FileTier:
         self.bytes_read = self.bytes_written = 0
         self._writing: dict[str, tuple[str, Job]] = {}  # what has been written since the last commit: name -> file, job
         self.step: int | None = None
+        self.note: Any = None
         self._generation = 0
         self._files: dict[str, str] = {}  # name -> file of the state that is whole
         self._open()
@@ -110,10 +111,11 @@ class FileTier:
 
     # The state as a whole ---------------------------------------------------------------------------------------------
 
-    def commit(self, step: int, error: str = "") -> None:
+    def commit(self, step: int, error: str = "", note: Any = None) -> None:
         """Wait for what is being written, on all ranks, and make it the state of this step. Collective.
 
-        error: what else has gone wrong on this rank; then nothing is committed.
+        error: what else has gone wrong on this rank; then nothing is committed. note: what this rank keeps with the
+        state, as JSON can tell it.
         Raises TierError on every rank if a write has failed on one; the state before it stays whole, in `step`.
         """
         error = error or self._failed()
@@ -122,12 +124,13 @@ class FileTier:
         files = self._files | {name: file for name, (file, _) in self._writing.items()}
         try:
             agree(self.comm, error=error, raises=TierError)
-            self._write_manifest(step, self.comm.gather(files, root=0))
+            self._write_manifest(step, self.comm.gather((files, note), root=0))
         except TierError:
             self.rollback()
             raise
         superseded = set(self._files.values()) - set(files.values())
-        self.step, self._generation, self._files, self._writing = step, self._generation + 1, files, {}
+        self.step, self.note, self._generation = step, note, self._generation + 1
+        self._files, self._writing = files, {}
         self._delete(superseded)
 
     def rollback(self) -> None:
@@ -167,6 +170,7 @@ class FileTier:
                     f"running: start as many, or choose another folder"
                 )
             self.step, self._files = manifest["step"], manifest["files"][self.comm.rank]
+            self.note = manifest["notes"][self.comm.rank]
         ours = {path.name for path in self.folder.glob(f"rank{self.comm.rank}.*")}
         self._delete(ours - set(self._files.values()))
 
@@ -174,14 +178,15 @@ class FileTier:
         path = self.folder / MANIFEST
         return json.loads(path.read_text()) if path.exists() else {"generation": 0, "step": None, "files": []}
 
-    def _write_manifest(self, step: int, files: list[dict[str, str]] | None) -> None:
+    def _write_manifest(self, step: int, of_ranks: list[tuple[dict[str, str], Any]] | None) -> None:
         """Rank 0 says in one stroke what the state is. Raises TierError on every rank if it cannot. Collective."""
         error = ""
-        if self.comm.rank == 0:
+        if of_ranks is not None:  # rank 0
+            files, notes = map(list, zip(*of_ranks))
             path, partial = self.folder / MANIFEST, self.folder / (MANIFEST + ".partial")
             try:
                 with open(partial, "w") as file:
-                    json.dump({"generation": self._generation + 1, "step": step, "files": files}, file)
+                    json.dump({"generation": self._generation + 1, "step": step, "files": files, "notes": notes}, file)
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(partial, path)

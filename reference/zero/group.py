@@ -92,9 +92,9 @@ class Group:
         again: for the backward pass, after they were gathered for the forward pass and freed. Here that is the same.
         """
         gathered = self._room()
-        own = gathered[self.comm.rank * self.n :][: self.n]
-        if own.data_ptr() != self.master.data_ptr():  # the shard may be a view of the whole
-            own.copy_(self.master)
+        own, weights = gathered[self.comm.rank * self.n :][: self.n], self.own_weights()
+        if own.data_ptr() != weights.data_ptr():  # the shard may be a view of the whole
+            own.copy_(weights)
         return gathered, self.comm.Iallgather(mpi.IN_PLACE, gathered)
 
     def _room(self) -> Tensor:
@@ -105,6 +105,10 @@ class Group:
             gathered = torch.empty(self.sharding.P * self.n, dtype=self.dtype, device=self.device)
         self.hold("weights", gathered)
         return gathered
+
+    def own_weights(self) -> Tensor:
+        """This rank's part of what is gathered [n]; where another tier has the master shard, what came from there."""
+        return self.master
 
     def install(self, gathered: Tensor) -> None:
         """Make what has arrived the parameters' values."""
