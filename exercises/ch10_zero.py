@@ -195,7 +195,8 @@ def gather_and_free(uses):
              "reduce 1"    reduces and scatters the unit's gradients, which its backward uses have added up
 
     There is room for one gathered unit at a time, and in the end none is left. Every unit is reduced once, directly
-    after its last backward use. Of all such orders return one with the fewest gathers.
+    after its last backward use; no more than its "free" may come between. Of all such orders return one with the fewest
+    gathers.
 
     Page: chapters/10_zero.ipynb#stage-3-weights-too
     """

@@ -120,6 +120,15 @@ sharded_adam = Distributed(
                     (lambda case, rank: weights(case, rank, gradient=own_gradient(case, rank)), NOBODY),
                     (lambda case, rank: own_all(case, rank, 1 / case.ranks), OWN),
                     (
+                        lambda case, rank: weights(case, rank, gradient=case.arguments[0][0]),
+                        "The weights went through the reduce-scatter. It is gradients that have to be added up.",
+                    ),
+                    (
+                        lambda case, rank: weights(case, rank, gradient=mean(case) * case.ranks / len(mean(case))),
+                        "The gradients are divided by the number of weights. They are a sum over the ranks: how many "
+                        "means were added up?",
+                    ),
+                    (
                         lambda case, rank: everything(case)[0],
                         "The padding is still there. The model has N weights; what the ranks gather is a little more.",
                     ),
@@ -154,6 +163,8 @@ sharded_adam = Distributed(
         "___": "A blank is not filled in yet: replace each ___ by an expression.",
         "broadcast": "Two arrays have different lengths. What is whole has P n numbers with its padding, "
         "what belongs to the rank has n.",
+        "count": "The arrays do not fit the call: what is whole has P n numbers with its padding, one row of `padded`; "
+        "a part has n.",
         "Truncation": "The arrays do not fit the call: what is whole has P n numbers with its padding, and a part has "
         "n.",
         "CollectiveMismatch": "The ranks' arrays differ in length. With the padding every rank has n numbers.",

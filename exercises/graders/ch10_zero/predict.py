@@ -84,6 +84,15 @@ memory_by_hand = Exercise(
                     "The optimizer's state is missing.",
                 ),
                 (
+                    lambda N, P, stage, w, g, o: held(N, P, stage, w, g, 2 * o),
+                    "The optimizer's state is counted twice: `optimizer` is all that it keeps for a parameter, both "
+                    "moments of Adam, say.",
+                ),
+                (
+                    lambda N, P, stage, w, g, o: N * sum((w, g, o)) - N * (0, o, g, w)[stage] * (P - 1) / P,
+                    "One thing alone is cut at each stage in it. A stage cuts what the lower ones cut, too.",
+                ),
+                (
                     lambda N, P, stage, w, g, o: held(N, P, stage, w, g, o) * P,
                     "That is what all ranks hold together. Asked for is one of them.",
                 ),
@@ -330,12 +339,15 @@ OTHER_STAGES = [
     ),
     (
         taking(seconds=lambda g, stage: step(g, stage, x=lambda g: g.P * computing(g))),
-        "Multiplied by P: `tokens` are those of one rank, and a rank computes for its own only.",
+        "What stage 3 sends seems hidden in it, and is not: either computing is too long, or sending too short. "
+        "`tokens` "
+        "are those of one rank, and weights travel with 2 bytes a number.",
     ),
     (
         taking(seconds=lambda g, stage: step(g, stage, x=lambda g: computing(g) / g.P)),
-        "The computing was divided by P. Each rank computes all layers for its own tokens: what ZeRO divides is "
-        "memory, not work.",
+        "Computing is too short in it, or sending too long: more would be hidden than you think. Each rank computes "
+        "all "
+        "layers for its own tokens. What ZeRO divides by P is memory, not work.",
     ),
     (
         taking(seconds=lambda g, stage: step(g, stage, backward=(2, 1, 1, 1))),

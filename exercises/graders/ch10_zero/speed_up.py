@@ -1,5 +1,6 @@
 """Level 5 of chapter 10, speed up: prefetch, what to keep after the forward pass, the schedule of an offloaded step."""
 
+import bisect
 import itertools
 import weakref
 from typing import NamedTuple
@@ -19,11 +20,13 @@ from .common import so_far
 
 class Forward:
     """compute: a number made of a unit's weights, in some seconds. Its text tells of each call: the unit, the gathers
-    that were begun, the arrays of weights that are still there, and their elements."""
+    that were begun, the arrays of weights that are still there, their elements, and whether its gather wrote into what
+    the unit before was computing with."""
 
     def __init__(self, seconds, probes):
         self.seconds, self.probes = seconds, probes
         self.given, self.seen = [], []
+        self.last = None  # root, addresses, and gathers begun, of the call before
 
     def __call__(self, comm, i, weights):
         from reference import mpi  # here: collecting the exercises should not wait for it
@@ -36,7 +39,13 @@ class Forward:
         if all(one() is not root for one in self.given):
             self.given.append(weakref.ref(root))
         alive = [one() for one in self.given if one() is not None]
-        self.seen.append((i, len(getattr(comm, "_came", ())), len(alive), sum(each.size for each in alive)))
+        begun, start = len(getattr(comm, "_came", ())), weights.ctypes.data
+        clash = False
+        if self.last and self.last[0]() is root:  # else its memory is another one, or was free before
+            _, first, end, before = self.last
+            clash = start < end and first < start + weights.nbytes and before > i
+        self.last = weakref.ref(root), start, start + weights.nbytes, begun
+        self.seen.append((i, begun, len(alive), sum(each.size for each in alive), int(clash)))
         mpi.compute(comm, self.seconds[i])
         return float(self.probes[i] @ weights)
 
@@ -121,7 +130,14 @@ def units_there(case, answer):
                 f"rank {rank} called compute for the units {', '.join(str(i) for i, *_ in seen) or 'none'}.",
                 "Every unit computes once, in order.",
             )
-        for i, begun, arrays, elements in seen:
+        for i, begun, arrays, elements, clash in seen:
+            if clash:
+                return Finding(
+                    f"rank {rank}: the gather of unit {i} wrote into the weights with which unit {i - 1} was "
+                    "computing.",
+                    "Here the numbers came out right by luck. An array that is gathered into belongs to MPI until its "
+                    "request has been waited for: gather into another one than the one that computes.",
+                )
             if begun - i > limit:
                 return Finding(
                     f"rank {rank}: when unit {i} computed, the gathers of {begun} units had begun; limit = {limit}.",
@@ -388,7 +404,7 @@ which_to_keep = Exercise(
             "And which units together save most in the room that there is?",
             seen=choice_seen,
             form=no_choice,
-            read=listed,
+            read=lambda kept: sorted(listed(kept)),
             accepts=as_good,
             could=so_far(UNITS, lambda kept, units: as_good(kept, *units)),
         )
@@ -424,35 +440,22 @@ class Pieces(NamedTuple):
     room: int
 
 
-def soonest(pieces, after_all=()):
-    """When everything begins, with the pieces in order and each as soon as it can: a list of four times a piece.
-
-    after_all: kinds, 2 or 3, that wait until the kind before has ended for all pieces
-    """
+def soonest(pieces):
+    """When everything begins, with the pieces in order and each as soon as it can: a list of four times a piece."""
     starts, ends = [], []
     for i, lasts in enumerate(zip(*pieces[:4])):
-        row = [ends[i - pieces.room][1] if i >= pieces.room else 0, 0, 0, 0]
+        row, now = [], ends[i - pieces.room][1] if i >= pieces.room else 0
+        for kind, last in enumerate(lasts):
+            row.append(max(now, ends[i - 1][kind] if i else 0))
+            now = row[-1] + last
         starts.append(row)
-        ends.append([0] * 4)
-        for kind in (0, 1):
-            row[kind] = max(row[kind], ends[i][0] if kind else 0, ends[i - 1][kind] if i else 0)
-            ends[i][kind] = row[kind] + lasts[kind]
-    for kind in (2, 3):
-        before = max((end[kind - 1] for end in ends), default=0) if kind in after_all else 0
-        for i, last in enumerate(pieces[kind]):
-            starts[i][kind] = max(ends[i][kind - 1], before, ends[i - 1][kind] if i else 0)
-            ends[i][kind] = starts[i][kind] + last
+        ends.append([start + last for start, last in zip(row, lasts)])
     return starts
 
 
 def makespan(pieces, starts):
     """When the last copy up ends."""
     return max((start[3] + up for start, up in zip(starts, pieces.up)), default=0)
-
-
-def one_by_one(pieces):
-    """Microseconds if nothing overlaps."""
-    return sum(map(sum, pieces[:4]))
 
 
 def times(case, answer):
@@ -499,8 +502,9 @@ def possible(case, answer):
                 "the backward passes are in another order.",
                 "A backward pass needs the gradient of the one before: the pieces keep their order on the device.",
             )
+    gone = sorted(end[1] for end in ends)
     for i in range(pieces.room, len(starts)):
-        there = sum(starts[k][0] <= starts[i][0] < ends[k][1] for k in range(len(starts)))
+        there = i + 1 - bisect.bisect_right(gone, starts[i][0])
         if there > pieces.room:
             return Finding(
                 f"when the backward pass of piece {i} begins, at {starts[i][0]:g}, there are gradients of {there} "
@@ -518,30 +522,49 @@ def early_enough(case, answer):
     got, want = makespan(pieces, starts), makespan(pieces, soonest(pieces))
     if got <= want:
         return None
-    known = [
-        (one_by_one(pieces), "Nothing overlaps in it. While a piece is copied, the device can make the next one's."),
-        (
-            makespan(pieces, soonest(pieces, (2,))),
-            "The optimizer's steps wait until all gradients have come. Each piece can be updated as soon as it is "
-            "there: "
-            "that is the point of the method.",
-        ),
-        (
-            makespan(pieces, soonest(pieces, (3,))),
-            "The copies up wait until all steps are done. Each piece's weights can go as soon as they are new, while "
-            "others are updated.",
-        ),
-        (
-            makespan(pieces, soonest(pieces, (2, 3))),
-            "Steps wait for all copies down, and copies up for all steps. All four kinds may go on at once, for "
-            "different pieces.",
-        ),
-    ]
     later = "Something begins later than it could: at the latest of what it needs and what must be free."
     return Finding(
-        f"the last copy up ends at {got:,.6g}; it can end at {want:,}.",
-        next((hint for end, hint in known if end == got), later),
+        f"the last copy up ends at {got:,.6g}; it can end at {want:,}.", _what_waits(pieces, starts, got) or later
     )
+
+
+def _what_waits(pieces, starts, end):
+    """The hint for what waits although it need not; None if nothing is recognised."""
+    if len(starts) < 2:
+        return None
+    ends = [[start + last for start, last in zip(row, lasts)] for row, lasts in zip(starts, zip(*pieces[:4]))]
+    first, last = [min(column) for column in zip(*starts)], [max(column) for column in zip(*ends)]
+    if end == sum(map(sum, pieces[:4])):
+        return "Nothing overlaps in it. While a piece is copied, the device can make the next one's."
+    if first[2] >= last[1] and first[3] >= last[2]:
+        return (
+            "Steps wait for all copies down, and copies up for all steps. All four kinds may go on at once, for "
+            "different pieces."
+        )
+    if first[2] >= last[1]:
+        return (
+            "The optimizer's steps wait until all gradients have come. Each piece can be updated as soon as it is "
+            "there: "
+            "that is the point of the method."
+        )
+    if first[3] >= last[2]:
+        return (
+            "The copies up wait until all steps are done. Each piece's weights can go as soon as they are new, while "
+            "others are updated."
+        )
+    for i, row in enumerate(starts):
+        free = ends[i - 1] if i else [0] * 4
+        room = ends[i - pieces.room][1] if i >= pieces.room else 0
+        if row[0] > max(free[0], room) and row[0] in {end[2] for end in ends} | {end[3] for end in ends}:
+            return (
+                f"The backward pass of piece {i} waits longer than for room: a place is free as soon as a copy down "
+                "has "
+                "ended, before the step."
+            )
+        for kind, other in ((1, 3), (3, 1)):
+            if row[kind] > max(free[kind], ends[i][kind - 1]) and row[kind] in {end[other] for end in ends}:
+                return "Copies down and copies up take turns. There is a link for each: one may go in each direction."
+    return None
 
 
 def some_pieces(L, room, least=1, most=40):

@@ -69,6 +69,22 @@ def in_rows(shapes, P, rank):
     return [(first * size(shape), rows, offset) for (first, rows, offset), shape in zip(pieces, shapes)], length
 
 
+def empty_at_zero(shapes, P, rank):
+    """Right, but a rank without rows begins at 0."""
+    pieces, length = layout(shapes, P, rank)
+    return [(first * bool(rows), rows, offset) for first, rows, offset in pieces], length
+
+
+def behind(shapes, P, rank):
+    """Offsets are those of the ends."""
+    pieces, length = layout(shapes, P, rank)
+    return [(f, rows, offset + rows * size(shape)) for (f, rows, offset), shape in zip(pieces, shapes)], length
+
+
+def even_length(shapes, P, rank):
+    return layout(shapes, P, rank)[0], -(-sum(map(math.prod, shapes)) // P)
+
+
 def elements_for_rows(shapes, P, rank):
     pieces, length = layout(shapes, P, rank)
     return [(first, rows * size(shape), offset) for (first, rows, offset), shape in zip(pieces, shapes)], length
@@ -159,6 +175,26 @@ rows_of_rank = Exercise(
                 (
                     lambda *given: layout(*given, elements=lambda shape: shape[1] if len(shape) > 1 else 1),
                     "A row has as many elements as all other dimensions multiplied, not only the second one.",
+                ),
+                (
+                    lambda *given: layout(*given, elements=math.prod),
+                    "A row has as many elements as the other dimensions multiplied; the number of rows is not among "
+                    "them.",
+                ),
+                (
+                    empty_at_zero,
+                    "A rank without rows begins at 0 in it. It begins at the parameter's number of rows: then the "
+                    "ranks' pieces follow each other.",
+                ),
+                (
+                    behind,
+                    "`offset` is where a piece ends. It is where it begins: the first one at 0.",
+                ),
+                (
+                    even_length,
+                    "The length is an even share of all elements. Each parameter is cut by itself, into blocks that "
+                    "are "
+                    "rounded up: how much has rank 0?",
                 ),
                 (in_rows, "`first` counts elements. It is the number of a row."),
                 (elements_for_rows, "`rows` counts elements. It is a number of rows."),
@@ -310,6 +346,12 @@ def reductions(case, made):
             "An all-reduce gives every rank the whole bucket, and sends twice as much. A rank needs its own part: "
             "Reduce_scatter_block."
         )
+    if set(made) == {"Ireduce_scatter_block"}:
+        return (
+            "A call that only begins holds its bucket until it is waited for, and then there are whole gradients of "
+            "two. "
+            "Reduce_scatter_block comes back when the bucket can be dropped."
+        )
     if set(made) == {"Reduce_scatter_block"} and len(made) > len(case.arguments[0][1]):
         return "More reductions than buckets. Small messages cost a latency each: a bucket collects gradients first."
     if set(made) == {"Reduce_scatter_block"}:
@@ -344,7 +386,7 @@ def in_time(case, answer):
             if held:
                 return Finding(
                     f"rank {rank}: when gradient {place} was made, {checks.count(held, 'gradient')} of earlier buckets "
-                    "were still there.",
+                    f"{'was' if held == 1 else 'were'} still there.",
                     "Something still refers to them, and so their memory is not free: a list that goes on, or a name "
                     "that is bound anew only after the next call. `del` drops a name.",
                 )
@@ -373,6 +415,7 @@ reduce_in_buckets = Distributed(
     ],
     endings={
         "broadcast": "Two arrays have different lengths. The bucket with its padding has P n elements, a part has n.",
+        "count": "The arrays do not fit: the bucket with its padding has P n elements, and a part has n.",
         "Truncation": "The arrays do not fit: the bucket with its padding has P n elements, and a part has n.",
         "CollectiveMismatch": "The ranks' arrays differ in length. With the padding every bucket has P n elements.",
         "once more than there are": "backward was called too often: once for each parameter.",
@@ -484,7 +527,8 @@ def reduced(case, answer):
                 f"unit {unit} is reduced before its last backward use.",
                 "A unit that is used several times has its whole gradient only after the last of its backward uses.",
             )
-        if late > 1:
+        freed = order[last["backward", unit] + 1] == ("free", unit)  # which may come between
+        if late > 1 + freed:
             return Finding(
                 f"unit {unit} is reduced {late} actions after its last backward use.",
                 "Directly after it: until then whole gradients take as much room as a gathered unit.",

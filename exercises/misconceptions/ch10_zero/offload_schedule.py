@@ -83,4 +83,30 @@ WRONG = [
     edit(
         "before_the_beginning", "Times count from 0", "starts.append(tuple(row))", "starts.append([n - 1 for n in row])"
     ),
+    whole(
+        "one_link",
+        "Copies down and copies up take turns",
+        """
+        def offload_schedule(backward, down, step, up, room):
+            device = link = host = 0
+            starts, copied = [], []
+            for i, (b, d, s, u) in enumerate(zip(backward, down, step, up)):
+                first = max(device, copied[i - room] if i >= room else 0)
+                device = first + b
+                second = max(device, link)
+                link = second + d
+                copied.append(link)
+                third = max(link, host)
+                host = third + s
+                link = max(host, link)
+                starts.append((first, second, third, link))
+                link += u
+            return starts
+        """,
+    ),
+    edit(
+        "room_until_the_step",
+        "a place is free as soon as a copy down has ended",
+        *("copied.append(free[1])", "copied.append(free[2])"),
+    ),
 ]

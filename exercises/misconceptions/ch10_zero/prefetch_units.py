@@ -110,4 +110,24 @@ WRONG = [
             return results
         """,
     ),
+    whole(
+        "gathers_into_what_computes",
+        "Here the numbers came out right by luck",
+        """
+        def prefetch_units(comm, shards, compute, limit):
+            array, results = np.empty(max(map(len, shards)) * comm.size), []
+
+            def begin(unit):
+                if unit < len(shards):
+                    return comm.Iallgather(shards[unit], array[: comm.size * len(shards[unit])])
+
+            request = begin(0)
+            for unit, shard in enumerate(shards):
+                request.Wait()
+                request = begin(unit + 1) if limit > 1 else None
+                results.append(compute(comm, unit, array[: comm.size * len(shard)]))
+                request = request or begin(unit + 1)
+            return results
+        """,
+    ),
 ]
