@@ -188,7 +188,7 @@ class Away:
     The piece put away last must be fetched first, as the backward pass does.
     """
 
-    class Piece(NamedTuple):
+    class _Piece(NamedTuple):
         """A piece in the tier, and the copies to it and (perhaps not yet) from it."""
 
         below: Tensor
@@ -201,20 +201,20 @@ class Away:
     def __call__(self, piece: Tensor) -> Fetch:
         with _disable_current_modes():  # not in this rank's memory
             below = torch.empty_like(piece)
-        self.pieces.append(self.Piece(below, self.engines.down("checkpoint", piece, below), []))
+        self.pieces.append(self._Piece(below, self.engines.down("checkpoint", piece, below), []))
         return self.fetch
 
     def fetch(self) -> Tensor:
         """The piece that was put away last; the one before it starts to come back."""
         piece = self.pieces.pop()
-        self.bring(piece)
+        self._bring(piece)
         if self.pieces:
-            self.bring(self.pieces[-1])
+            self._bring(self.pieces[-1])
         target, job = piece.back.pop()
         job.wait()
         return target
 
-    def bring(self, piece: Away.Piece) -> None:
+    def _bring(self, piece: Away._Piece) -> None:
         """Start the copy back, unless that was done."""
         if not piece.back:
             target = torch.empty_like(piece.below)

@@ -67,7 +67,7 @@ def reduce_scatter_in_rounds(comm, gradient: Tensor, shard: Tensor, size: int) -
 def fill(message: Tensor, gradient: Tensor, n: int, part: range) -> None:
     """Copy the same slice of each rank's shard into a row of the message [P, k]; zeros behind the end."""
     for rank, row in enumerate(message):
-        own = gradient[rank * n :][:n][part.start : part.stop]
+        own = gradient[rank * n + part.start : rank * n + part.stop]
         row[: len(own)] = own
         row[len(own) :] = 0
 

@@ -65,6 +65,10 @@ def test_first_fit_and_best_fit_choose():
         heap.free(places[0])
         heap.free(places[2])
         assert heap.allocate(5) == expected
+    heap = Heap("best", 40)
+    large, _ = heap.allocate(20), heap.allocate(5)
+    heap.free(large)
+    assert heap.allocate(10) == large  # though the end of the address space, 15 bytes, fits better
     with pytest.raises(ValueError, match="the first or the best fit"):
         Heap("worst")
     with pytest.raises(KeyError):

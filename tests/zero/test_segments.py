@@ -72,6 +72,12 @@ def test_expandable_segments_serve_it():
     assert allocator.largest() == 30 * MIB and allocator.allocate(30 * MIB) == places[1]
 
 
+def test_expandable_segments_grow_from_the_free_block_at_their_end():
+    allocator = Expandable()
+    start = allocator.allocate(15 * MIB)
+    assert allocator.allocate(25 * MIB) == start + 15 * MIB and allocator.reserved == 40 * MIB
+
+
 def test_expandable_segments_unmap_whole_pages_only():
     allocator = Expandable(60 * MIB)
     places = [allocator.allocate(10 * MIB) for _ in range(6)]

@@ -47,7 +47,7 @@ def test_a_recorded_step_frees_what_it_makes_and_names_checkpoints_and_gradients
     weights = sum(p.nbytes for p in model.parameters())
     made = {kind: [e.nbytes for e in trace if e.made and e.kind == kind] for kind in {e.kind for e in trace}}
     assert sum(made["weights"]) == weights and made["checkpoints"] == [X] * 2 * CONFIG.layers
-    assert sum(made["gradients"]) == 2 * weights
+    assert sum(made["gradients"]) == 2 * weights and all(event.nbytes for event in trace)
     live = sum(e.nbytes if e.made else -e.nbytes for e in trace)
     state = sum(e.nbytes if e.made else -e.nbytes for e in trace if e.kind == "optimizer")
     assert live == weights + state and 2 * weights <= state <= 2 * weights + 4 * len(list(model.parameters()))
