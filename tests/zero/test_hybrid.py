@@ -18,7 +18,7 @@ def hybrid_training(comm, S, **options):
     return training(comm, make_group=hybrid(comm, S), **options)
 
 
-@pytest.mark.parametrize("P, S", [(4, 2), (4, 1), (4, 4), (6, 3)])
+@pytest.mark.parametrize("P, S", [(4, 2), (3, 1), (2, 2)])
 def test_training_is_that_of_the_serial_program(P, S):
     run = launch(hybrid_training, P, S)
     assert agrees(run)
@@ -38,7 +38,7 @@ def sends(comm, steps, S):
     return [group.n for group in stage.groups if group.n]
 
 
-@pytest.mark.parametrize("P, S", [(4, 2), (6, 3), (6, 2), (4, 4)])
+@pytest.mark.parametrize("P, S", [(4, 2), (6, 2), (4, 4)])
 def test_three_times_the_shard_inside_and_an_all_reduce_of_it_across(P, S):
     one, two = (launch(sends, P, steps, S) for steps in (1, 2))
     R = P // S
