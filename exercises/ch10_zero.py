@@ -253,7 +253,7 @@ def prefetch_units(comm, shards, compute, limit):
     done and there are fewer than two other units. (Gathers that are under way at once share the link, so each takes
     longer.) With room for one, gathers and computing follow each other.
 
-    Page: chapters/10_zero.ipynb#stage-3-weights-too
+    Page: chapters/10_zero_fsdp.ipynb#predict-what-prefetch-hides
     """
     raise NotImplementedError
 
@@ -273,7 +273,7 @@ def which_to_keep(gather, backward, size, room):
     All are whole numbers. If there are several such lists, each will do; the order in a list does not matter. There are
     too many units to try all choices.
 
-    Page: chapters/10_zero.ipynb#stage-3-weights-too
+    Page: chapters/10_zero_fsdp.ipynb#predict-what-prefetch-hides
     """
     raise NotImplementedError
 
