@@ -8,7 +8,7 @@
     mpirun -n 4 python -m reference.train --stages 2 --schedule ZB-V --micro-batches 8 --timeline step.json
     mpirun -n 4 python -m reference.train --model gpt --tensor 2       # layers shared by 2 ranks, batches by 2 groups
     mpirun -n 4 python -m reference.train --model gpt --context 4      # sequences shared by 4 ranks; see --attention
-    mpirun -n 4 python -m reference.train --model gpt --zero 3 --clip 1  # chapter 10: shards; see --shard-groups
+    mpirun -n 4 python -m reference.train --model gpt --zero 3 --clip 1  # chapter 10: shards; see --offload
 
 Rank 0's model goes to all ranks; each takes its share of every batch; buckets of gradients are summed while the
 backward pass goes on (`reference/data_parallel/replica.py`); each rank applies the same average. In the end the ranks

@@ -98,6 +98,9 @@ ZERO = [  # ranks, options, what is said of the layout
     (2, ["--zero", "2", "--micro-batches", "2", "--clip", "0.3", "--bucket", "4KiB"], "of gradients and optimizer"),
     (2, ["--zero", "3", "--clip", "0.3", "--micro-batches", "2"], "1/2 of weights, gradients and optimizer state"),
     (4, ["--zero", "3", "--shard-groups", "2"], "\n2 groups of 2 ranks, each with 1/2 of weights, gradients and"),
+    (2, ["--zero", "2", "--offload", "optimizer"], "(ZeRO stage 2), its optimizer in the host's tier"),
+    (3, ["--zero", "2", "--offload", "optimizer", "--clip", "0.3", "--optimizer", "sgd"], "its optimizer in the host"),
+    (2, ["--zero", "3", "--offload", "all", "--clip", "0.3"], "(ZeRO stage 3), weights and optimizer in files"),
     (2, ["--clip", "0.3"], "mlp, 2,410 parameters, 2 ranks"),
 ]
 
