@@ -135,14 +135,14 @@ def group_sizes(network: Network, P: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class Subnetwork:
     """The network as a group sees it that consists of these ranks, numbered 0, 1, ... in this order."""
 
     network: Network
     ranks: tuple[int, ...]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Group) and self.network is other.network and self.ranks == other.ranks
+        return isinstance(other, Subnetwork) and self.network is other.network and self.ranks == other.ranks
 
     def __hash__(self) -> int:
         return hash((id(self.network), self.ranks))
@@ -166,4 +166,4 @@ def among(network: Network, ranks: Sequence[int]) -> Network:
     own = getattr(network, "among", None)
     if own is not None:  # a tree of switches keeps its levels as far as the group has them
         return own(ranks)
-    return network if list(ranks) == list(range(len(ranks))) else Group(network, tuple(ranks))
+    return network if list(ranks) == list(range(len(ranks))) else Subnetwork(network, tuple(ranks))

@@ -35,7 +35,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..agreement import agree
 from ..data_parallel.average import finished_count
-from ..tiers.engine import Engine, Job
+from ..tiers import engine
+from ..tiers.engine import Engine
 from ..tiers.tier import CopyEngines, Tier
 from .clip import clip_global_norm
 from .optimizer import MakeOptimizer
@@ -82,7 +83,7 @@ class Update(NamedTuple):
 
     group: HostGroup
     gradient: Tensor
-    down: Job
+    down: engine.Job
 
 
 class Offload(Stage2):
@@ -116,7 +117,7 @@ class Offload(Stage2):
         self.step_seconds, self.early, self.delayed = step_seconds, early, delayed
         self.copies, self.host = CopyEngines(comm, tier, duplex), Engine(comm, "host")
         self._updates: list[Update] = []  # of this step: one a group, in the order in which they were reduced
-        self._coming: list[tuple[HostGroup, Job]] = []  # new weights
+        self._coming: list[tuple[HostGroup, engine.Job]] = []  # new weights
         self._samples_of_all = 0.0  # that the gradients are of, once it is known
         super().__init__(comm, module, make_optimizer, accumulate="whole", **options)
 

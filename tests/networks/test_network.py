@@ -12,7 +12,7 @@ from reference.collectives.evaluate import evaluate
 from reference.collectives.select import candidates
 from reference.networks import Dragonfly, Route, SwitchTree, Torus, fat_tree, two_level, uniform
 from reference.networks.congestion import finish_times, on_network
-from reference.networks.network import COSTS, Group, among, group_sizes, slowest_link
+from reference.networks.network import COSTS, Subnetwork, among, group_sizes, slowest_link
 from reference.networks.placement import distances, ring_order
 from reference.networks.ways import router
 from reference.worlds import launch
@@ -119,7 +119,7 @@ def test_part_of_the_ranks_see_their_part():
         return part.network, part.network.route(0, 1), x[0]
 
     part, way, total = launch(program, 8, network=torus).results[0]
-    assert part == Group(torus, (6, 4, 2, 0)) and way == torus.route(6, 4) and total == 4
+    assert part == Subnetwork(torus, (6, 4, 2, 0)) and way == torus.route(6, 4) and total == 4
     assert part != among(torus, [0, 2, 4, 6]) and len({part, among(torus, (6, 4, 2, 0))}) == 1
     assert among(torus, range(5)) is torus
     assert [part.node(rank) for rank in range(4)] == [6, 4, 2, 0] and part.gamma == torus.gamma
@@ -174,7 +174,7 @@ def test_ways_worked_out_together_are_those_of_the_routes(tree):
     """All pairs of 12 ranks; links are numbered in another way, so who meets whom is compared."""
     here, there = (ranks.ravel() for ranks in np.meshgrid(np.arange(12), np.arange(12)))
     here, there = here[apart := here != there], there[apart]
-    one, other = router(tree, 12).ways(here, there), router(Group(tree, tuple(range(12))), 12).ways(here, there)
+    one, other = router(tree, 12).ways(here, there), router(Subnetwork(tree, tuple(range(12))), 12).ways(here, there)
     assert [getattr(one, cost).tolist() for cost in COSTS] == [getattr(other, cost).tolist() for cost in COSTS]
     assert meetings(one) == meetings(other)
 
