@@ -196,6 +196,11 @@ bytes_of_a_step = Exercise(
                     "and add them up first.",
                 ),
                 (
+                    going(two, lambda K: K + 1, lambda K: K + 1, lambda K: 3 * K),
+                    "Stage 1 reduces after each micro-batch in it. It has room for whole gradients, and adds them up "
+                    "first.",
+                ),
+                (
                     going(two, two, lambda K: K + 1, lambda K: 2 * K),
                     "Two for each micro-batch of stage 3. One gather is missing: what was freed after the forward pass "
                     "is needed again.",

@@ -276,6 +276,14 @@ def part_of(case, rank, number, of=None):
     return flat[rank * n : rank * n + n]
 
 
+def turned(case, number):
+    """The mean of a bucket whose gradients stand in reverse."""
+    lengths = case.arguments[0][1][number]
+    flat = summed(case, number) / case.ranks
+    pieces = np.split(flat, np.cumsum(lengths))  # the last one is the padding
+    return np.concatenate([*pieces[-2::-1], pieces[-1]])
+
+
 def summed(case, number):
     return sum(whole(case, r, number) for r in range(case.ranks))
 
@@ -304,6 +312,10 @@ OTHERS = [
     (
         lambda case, rank, number: part_of(case, 0, number),
         "Every rank has the part of rank 0.",
+    ),
+    (
+        lambda case, rank, number: part_of(case, rank, number, turned(case, number)),
+        "The gradients of the bucket stand in it in reverse. The first one that comes is the first.",
     ),
 ]
 
@@ -335,6 +347,7 @@ def parts_of_buckets(case, answer):
                     "Do "
                     "zeros stand behind the last one? np.empty leaves anything there."
                 )
+                hint = checks.DIGITS if alike(part, want, checks.FEW_DIGITS) else hint
             return Finding(seen, next(iter(hints), hint))
     return None
 

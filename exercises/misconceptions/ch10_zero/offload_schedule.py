@@ -109,4 +109,10 @@ WRONG = [
         "a place is free as soon as a copy down has ended",
         *("copied.append(free[1])", "copied.append(free[2])"),
     ),
+    edit(
+        "copies_on_the_device",
+        "there would be room for both",
+        "copied[i - room] if i >= room else 0",
+        "free[1]",
+    ),
 ]

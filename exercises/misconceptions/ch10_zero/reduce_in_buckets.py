@@ -110,4 +110,18 @@ WRONG = [
         """,
     ),
     edit("last_part_only", "one array for each bucket", "return parts", "return parts[-1:]"),
+    whole(
+        "in_reverse",
+        "stand in it in reverse",
+        """
+        def reduce_in_buckets(comm, backward, buckets):
+            parts = []
+            for lengths in buckets:
+                flat = np.concatenate([backward(comm) for _ in lengths][::-1])
+                part = np.empty(-(-len(flat) // comm.size))
+                comm.Reduce_scatter_block(np.pad(flat, (0, -len(flat) % comm.size)), part)
+                parts.append(part / comm.size)
+            return parts
+        """,
+    ),
 ]
