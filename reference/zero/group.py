@@ -146,7 +146,16 @@ class Group:
         until the request is complete, then `add` what has arrived. Collective.
         """
         whole, received = self._pack_gradients()
-        return whole, received, self.comm.Ireduce_scatter_block(whole, received)
+        return whole, received, self.start_sum(whole, received)
+
+    def start_sum(self, whole: Tensor, received: Tensor | None = None) -> Any:
+        """Begin to sum `whole` [P n] over the ranks, this rank's part into `received` [n]; a request. Collective.
+
+        None: into the first n elements of `whole`, whose other elements are lost.
+        """
+        if received is None:
+            return self.comm.Ireduce_scatter_block(mpi.IN_PLACE, whole)
+        return self.comm.Ireduce_scatter_block(whole, received)
 
     def _pack_gradients(self) -> tuple[Tensor, Tensor]:
         """The parameters' gradients in one vector [P n], and memory for a shard of the sum [n]."""

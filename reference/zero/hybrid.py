@@ -23,6 +23,7 @@ from torch import Tensor
 from .. import mpi
 from ..data_parallel.groups import check_groups, groups
 from .group import Group
+from .resident import Resident
 
 
 class Then:
@@ -61,23 +62,28 @@ def nodes(comm, ranks_per_node: int) -> tuple[Any, Any]:
 
 
 class HybridGroup(Group):
-    """A group that is cut among the ranks `inside` a node, and has replicas `across` nodes."""
+    """A group that is cut among the ranks `inside` a node, and has replicas `across` nodes: for stage 3."""
 
     def __init__(self, inside, across, parameters, *arguments, **options):
         self.across = across
         super().__init__(inside, parameters, *arguments, **options)
 
-    def start_reduce(self) -> tuple[Tensor, Tensor, Any]:
+    def start_sum(self, whole: Tensor, received: Tensor | None = None) -> Any:
         """As Group's, and then an all-reduce of what has arrived across nodes."""
-        whole, received, request = super().start_reduce()
-        return whole, received, Then(request, lambda: self.across.Iallreduce(mpi.IN_PLACE, received))
+        part = whole[: self.n] if received is None else received
+        request = super().start_sum(whole, received)
+        return Then(request, lambda: self.across.Iallreduce(mpi.IN_PLACE, part))
 
 
-def hybrid(comm, ranks_per_node: int) -> Callable[..., Group]:
-    """What Stage3 takes as make_group. Collective."""
+class HybridResident(HybridGroup, Resident):
+    """The same for stages 1 and 2."""
+
+
+def hybrid(comm, ranks_per_node: int, kind: Callable[..., Any] = HybridGroup) -> Callable[..., Any]:
+    """What a stage takes as make_group; kind: HybridGroup, or HybridResident for stages 1 and 2. Collective."""
     inside, across = nodes(comm, ranks_per_node)
 
-    def make_group(_comm, parameters, *arguments, **options) -> Group:
-        return HybridGroup(inside, across, parameters, *arguments, **options)
+    def make_group(_comm, parameters, *arguments, **options):
+        return kind(inside, across, parameters, *arguments, **options)
 
     return make_group

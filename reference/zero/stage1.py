@@ -65,6 +65,8 @@ class Stage1(Stage, Replica):
         how many packed buckets may be under way while the next one is packed
     hold
         told of what is allocated, with its kind: `Meter.hold`
+    make_group
+        Resident, or what hybrid(comm, ranks_per_node, HybridResident) makes
 
     The weights must be the same on all ranks: see replicate.broadcast_parameters. Whoever changes them later, such as
     load_state_dict, does so on all ranks and calls `take_weights`; else the next `backward` with sync raises
@@ -88,12 +90,13 @@ class Stage1(Stage, Replica):
         reduce_dtype: torch.dtype | None = None,
         waiting: int = 1,
         hold: Callable[..., None] = hold_nothing,
+        make_group: Callable[..., Resident] = Resident,
     ):
         self._outside = ""  # which weights were changed outside
         error = "shards stay where they are: the order of a stage is 'reverse' or numbers" if order == "ready" else ""
         error = error or (f"0 or more buckets may be waiting, got {waiting}" if waiting < 0 else "")
         agree(comm, "the arguments of a stage", [type(self).__name__, cut.__name__, reduce_dtype, waiting], error)
-        self.make_group = partial(Resident, cut=cut, reduce_dtype=reduce_dtype, hold=hold)
+        self.make_group = partial(make_group, cut=cut, reduce_dtype=reduce_dtype, hold=hold)
         self.waiting, self.hold, self._reductions = waiting, hold, list[Reduction]()
         super().__init__(comm, module, bucket_bytes, first_bucket_bytes, order, self._start_reduce)
         check_replicas(comm, module)
@@ -183,7 +186,7 @@ class Stage1(Stage, Replica):
         """Begin to sum a bucket over the ranks: where it lies, or packed into memory of its own."""
         group = self.groups[index]
         if whole.numel() and whole.dtype == group.reduce_dtype:
-            return Reduction(group, None, whole[: group.n], comm.Ireduce_scatter_block(mpi.IN_PLACE, whole))
+            return Reduction(group, None, whole[: group.n], group.start_sum(whole))
         under_way = [reduction for reduction in self._reductions if not reduction.complete]
         for reduction in under_way[: max(len(under_way) - self.waiting, 0)]:
             reduction.Wait()

@@ -7,11 +7,14 @@ import torch
 
 from reference.models import MLP, Data, loss_sum
 from reference.worlds import launch
-from reference.zero.hybrid import Then, hybrid, nodes
-from reference.zero.shards import flat
+from reference.zero.hybrid import HybridResident, Then, hybrid, nodes
+from reference.zero.shards import by_rows, flat
+from reference.zero.stage1 import Stage1
+from reference.zero.stage2 import Stage2
 from reference.zero.stage3 import Stage3
 
 from .test_stage3 import agrees, training
+from .training import MODELS, OPTIMIZERS, STEPS, my_batch, weights
 
 
 def hybrid_training(comm, S, **options):
@@ -27,6 +30,22 @@ def test_training_is_that_of_the_serial_program(P, S):
 
 def test_so_it_is_on_real_ranks_with_micro_batches():
     assert agrees(launch(partial(hybrid_training, micro_batches=2), 4, 2, world="mpi"))
+
+
+@pytest.mark.parametrize("stage, cut", [(Stage1, flat), (Stage2, by_rows), (Stage2, flat)])
+def test_so_it_is_in_stages_1_and_2(stage, cut):
+    def program(comm):
+        module = MODELS["mlp"][0]()
+        trained = stage(
+            comm, module, OPTIMIZERS["momentum"], cut, bucket_bytes=4000, make_group=hybrid(comm, 2, HybridResident)
+        )
+        for step in range(STEPS):
+            trained.backward(*loss_sum(module, my_batch("mlp", comm, step)))
+            trained.step()
+        return weights(module.parameters())
+
+    run = launch(program, 4)
+    assert agrees(run) and all(torch.equal(found, run.results[0]) for found in run.results)
 
 
 def sends(comm, steps, S):
