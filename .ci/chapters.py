@@ -37,7 +37,14 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
     ),
     7: ("claims/test_07_sequence_and_context.py", "production/test_context_parallel.py", "sequence_parallel"),
     9: ("claims/test_09_pipelines.py", "pages/test_explorer.py", "pipeline", "production/test_pipeline.py"),
-    10: ("production/test_fully_shard.py", "test_memory.py", "tiers", "zero"),
+    10: (
+        "claims/test_10_zero.py",
+        "pages/test_stage_table.py",
+        "production/test_fully_shard.py",
+        "test_memory.py",
+        "tiers",
+        "zero",
+    ),
 }
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..perf.recipes import ADAM_MIXED, Recipe
-from .memory import Setting, peak
+from .memory import Setting, peak, states
 
 
 class Machine(NamedTuple):
@@ -157,7 +157,8 @@ def best(job: Job, P: int, machine: Machine, most: int = 64, ahead: bool = False
     seconds = {(stage, K): step_seconds(job, stage, P, machine, K, ahead) for stage in range(4) for K in Ks}
 
     def first_that_fits(ways: Iterable[tuple[int, int]]) -> Plan | None:
-        found = (plan(job, stage, P, machine, K, ahead) for stage, K in ways)
+        able = [way for way in ways if states(job.parameters, way[0], P, job.recipe) <= machine.memory]
+        found = (plan(job, stage, P, machine, K, ahead) for stage, K in able)
         return next((one for one in found if one.nbytes <= machine.memory), None)
 
     fastest = first_that_fits(sorted(seconds, key=lambda way: seconds[way]))
