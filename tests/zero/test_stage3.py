@@ -321,6 +321,18 @@ def test_one_reduction_is_under_way_at_a_time():
     assert [m.split()[0] for m in log] == ["reduce", "reduced"] * 5
 
 
+def test_a_unit_that_is_used_twice_is_gathered_for_each_use_and_reduced_once():
+    def program(comm):
+        module, log = Twice(), []
+        stage = Stage3(comm, module, torch.optim.SGD, log=log)
+        stage.backward(module(inputs(0)).sum(), 6)
+        return [sorted(unit for _, unit, what in log if what == each) for each in ("gather", "reduce")]
+
+    gathered, reduced = launch(program, 2).results[0]
+    assert gathered.count("blocks.0") == 4 and gathered.count("blocks.1") == 2
+    assert reduced == ["blocks.0", "blocks.1", "blocks.2", "root"]
+
+
 def settled(comm, meter):
     """What is live when requests are complete on all ranks, and their buffers gone."""
     comm.Barrier()
