@@ -128,6 +128,8 @@ class Blocks:
         try:
             with self._opened(path, os.O_RDONLY) as file:
                 self._check_length(path, os.fstat(file).st_size, first + rounded(len(data)))
+                if not self.format.direct and hasattr(os, "posix_fadvise"):  # several readers look random to the kernel
+                    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
                 crcs = self._checked_head(path, file, first, len(data), len(chunks))
                 self._each(lambda k: self._read_chunk(path, file, first, data, k, crcs[k]), len(chunks))
         except TierError:
