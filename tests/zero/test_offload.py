@@ -65,11 +65,12 @@ def serial(name, clip=None):
     return weights(model), norms
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("early", [True, False])
-def test_weights_are_those_of_the_serial_program(name, early):
+@pytest.mark.parametrize(
+    "name, early, ranks", [("momentum", True, (2, 5)), ("adam", True, (1, 3, 8)), ("adam", False, (2, 3))]
+)
+def test_weights_are_those_of_the_serial_program(name, early, ranks):
     expected, _ = serial(name)
-    for P in (1, 2, 3, 5, 8):
+    for P in ranks:
         run = launch(lambda comm: offloaded(comm, name, early=early), P)
         for found, down, up, _ in run.results:
             assert torch.allclose(found, expected, rtol=1e-10, atol=1e-12)
