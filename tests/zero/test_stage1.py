@@ -47,8 +47,10 @@ def agrees(run, model="mlp", optimizer="momentum"):
 
 @pytest.mark.parametrize(
     "Stage, cut, P",
-    [(Stage2, cut, P) for cut in (flat, by_rows) for P in (1, 2, 3, 5, 8)]
-    + [(Stage1, flat, 1), (Stage1, by_rows, 2), (Stage1, flat, 3), (Stage1, by_rows, 5), (Stage1, flat, 8)],
+    [(Stage1, flat, P) for P in (1, 3, 8)]
+    + [(Stage1, by_rows, P) for P in (2, 5)]
+    + [(Stage2, flat, P) for P in (2, 5)]
+    + [(Stage2, by_rows, P) for P in (1, 3, 8)],
 )
 def test_training_is_that_of_the_serial_program(Stage, cut, P):
     """By rows some ranks have none of a layer of 10 or 13 rows; batches of 3 samples leave ranks without data."""
@@ -62,9 +64,8 @@ def test_so_it_is_with_micro_batches(Stage, options):
     assert agrees(launch(partial(training, Stage=Stage, K=3, **options), 3))
 
 
-@pytest.mark.parametrize("Stage", STAGES)
-def test_so_it_is_for_a_gpt_with_a_tied_head_and_adam(Stage):
-    assert agrees(launch(partial(training, Stage=Stage, model="gpt", optimizer="adam"), 3), "gpt", "adam")
+def test_so_it_is_for_a_gpt_with_a_tied_head_and_adam():
+    assert agrees(launch(partial(training, Stage=Stage2, model="gpt", optimizer="adam"), 3), "gpt", "adam")
 
 
 @pytest.mark.mpi
@@ -153,8 +154,7 @@ def serial_mixed_precision(P):
     return weights(module.parameters())
 
 
-@pytest.mark.parametrize("cut", [flat, by_rows])
-@pytest.mark.parametrize("Stage", STAGES)
+@pytest.mark.parametrize("Stage, cut", [(Stage1, flat), (Stage2, by_rows)])
 def test_weights_of_16_bits_are_those_of_a_serial_program_with_a_master_copy(Stage, cut):
     """Bit by bit with two ranks, whose sums are the same in either order."""
     expected = serial_mixed_precision(2)
@@ -203,7 +203,7 @@ def shards_and_a_bucket(P, live, peak, n, own):
     assert live["optimizer"] == state(own)
 
 
-@pytest.mark.parametrize("P", [1, 3, 5])
+@pytest.mark.parametrize("P", [1, 3])
 def test_each_rank_holds_its_part(P):
     for live, peak, n, own in launch(held, P, Stage1).results:
         assert len(n) == 5
