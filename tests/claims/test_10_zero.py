@@ -17,6 +17,7 @@ from reference.zero.criterion import Job, Machine, best, plan
 from reference.zero.observed import observe
 from reference.zero.shards import by_rows, flat
 from reference.zero.stage1 import Stage1
+from reference.zero.stage2 import Stage2
 from reference.zero.stage3 import Stage3
 
 H100 = Machine(flops=400e12, memory=80e9, alpha=5e-6, beta=1 / 50e9)
@@ -203,3 +204,22 @@ def test_a_weight_that_is_read_outside_of_its_layer_has_no_elements():
         return module.blocks[0].weight.numel(), module.blocks[0].weight.square().sum().item()
 
     assert launch(program, 2).results == [(0, 0.0)] * 2
+
+
+def peak_bytes(comm, Stage, **options):
+    """The most weights and gradients that a rank held in two steps."""
+    model = MLP((64,) * 7 + (10,))
+    with Meter(module=model) as meter:
+        stage = Stage(comm, model, torch.optim.SGD, hold=meter.hold, **options)
+        for step in range(2):
+            stage.backward(*loss_sum(model, batch(digits(), 64, step, 0, comm.rank, comm.size)))
+            comm.Barrier()
+            stage.step()
+        return meter.peak["weights"] + meter.peak["gradients"]
+
+
+def test_without_units_stage_3_peaks_above_stages_1_and_2():
+    small = {"bucket_bytes": 17_000, "first_bucket_bytes": 17_000}
+    one, two = (launch(partial(peak_bytes, Stage=Stage, **small), 4).results[0] for Stage in (Stage1, Stage2))
+    root, units = (launch(partial(peak_bytes, Stage=Stage3, **how), 4).results[0] for how in ({"units": []}, {}))
+    assert units < two < one < root
