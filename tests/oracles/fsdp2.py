@@ -40,3 +40,16 @@ def fsdp2_training(rank: int, ranks: int) -> dict:
         optimizer.step()
     shards = [parameter.to_local().detach() for parameter in model.parameters()]
     return {"norms": norms, "shards": shards, "weights": [p.full_tensor().detach() for p in model.parameters()]}
+
+
+@oracle
+def fsdp2_optimizer_first(rank: int, ranks: int) -> list[bool]:
+    """Of each weight whether a step of an optimizer that was built before fully_shard has changed it."""
+    torch.manual_seed(0)  # else each rank shards weights of its own
+    model = nn.Linear(3, 6)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    fully_shard(model, mesh=init_device_mesh("cpu", (ranks,)))
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    return [not torch.equal(old, new.full_tensor()) for old, new in zip(before, model.parameters(), strict=True)]

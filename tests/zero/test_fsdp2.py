@@ -34,3 +34,7 @@ def test_training_is_that_of_fully_shard(oracles):
         for mine, shard in zip(pieces, theirs["shards"], strict=True):
             torch.testing.assert_close(mine, shard, rtol=1e-10, atol=1e-13)
         torch.testing.assert_close(whole, weights(theirs["weights"]), rtol=1e-10, atol=1e-13)
+
+
+def test_an_optimizer_that_was_built_before_fully_shard_changes_nothing(oracles):
+    assert oracles["fsdp2_optimizer_first"] == [[False, False]] * RANKS
