@@ -38,6 +38,9 @@ LARGER: dict[tuple[int | str, str], tuple[float, str]] = {  # (chapter or folder
     (9, "notebook"): (42, OLDER),
     (9, "graders"): (42, OLDER),
     (9, "tests"): (50, OLDER),
+    (10, "notebook"): (42, "five pages, each of which starts Python and torch, and trains a GPT on several ranks"),
+    (10, "graders"): (16, PLAYED),
+    (10, "tests"): (80, "two packages: three stages with every kind of parameter and impostor, tiers of real files"),
     ("worlds", "tests"): (112, "all that both worlds promise, also of jobs that have to be started and ended"),
 }
 SLOWEST = 5

@@ -65,6 +65,7 @@ def test_views_of_the_whole_weights_are_emptied_and_filled_with_them(cut):
     launch(program, 3)
 
 
+@pytest.mark.mpi
 def test_a_group_on_real_ranks():
     run = launch(moves, 3, by_rows, torch.bfloat16, world="mpi")
     for weights, gradients, _, _ in run.results:

@@ -28,6 +28,7 @@ def test_training_is_that_of_the_serial_program(P, S):
     assert all(torch.equal(found, run.results[0]) for found in run.results)
 
 
+@pytest.mark.mpi
 def test_so_it_is_on_real_ranks_with_micro_batches():
     assert agrees(launch(partial(hybrid_training, micro_batches=2), 4, 2, world="mpi"))
 

@@ -95,6 +95,7 @@ def test_training_is_at_most_a_tenth_worse(seed):
     assert rounded < 1.1 * exact
 
 
+@pytest.mark.mpi
 def test_on_real_ranks():
     for (first, again), _, _, _ in launch(one_group, 4, 2, world="mpi").results:
         assert torch.equal(first, again)

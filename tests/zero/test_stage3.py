@@ -61,6 +61,7 @@ def test_so_it_is_for_a_gpt_with_a_tied_head():
     assert agrees(launch(partial(training, model="gpt", optimizer="adam"), 2), "gpt", "adam")
 
 
+@pytest.mark.mpi
 def test_so_it_is_on_real_ranks():
     assert agrees(launch(partial(training, micro_batches=2), 3, world="mpi"))
 
@@ -251,7 +252,7 @@ def test_models_that_are_not_a_row_of_blocks(make):
             torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("world", ["virtual", "mpi"])
+@pytest.mark.parametrize("world", ["virtual", pytest.param("mpi", marks=pytest.mark.mpi)])
 def test_a_rank_without_data_takes_part(world):
     def program(comm):
         module = Blocks()
@@ -491,7 +492,7 @@ def test_a_parameter_that_was_changed_by_somebody_else_is_an_error(change):
     launch(program, 2)
 
 
-@pytest.mark.parametrize("world", ["virtual", "mpi"])
+@pytest.mark.parametrize("world", ["virtual", pytest.param("mpi", marks=pytest.mark.mpi)])
 def test_after_an_error_in_the_middle_of_a_pass_on_all_ranks_training_goes_on(world):
     class Sometimes(Blocks):
         fails = ""
