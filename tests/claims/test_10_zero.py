@@ -1,6 +1,6 @@
 """Claims of the pages of chapter 10, each with runs that could refute it."""
 
-from functools import partial
+from functools import cache, partial
 
 import pytest
 import torch
@@ -117,10 +117,16 @@ def logged(comm, prefetch):
     return [(seconds - start, unit, what) for seconds, unit, what in log]
 
 
+@cache
+def log_of(prefetch):
+    """What rank 0 has logged, on the page's network."""
+    return launch(logged, 4, prefetch, network=uniform(1e-4, 2e-8)).results[0]
+
+
 @pytest.mark.parametrize("prefetch, most_whole", [(0, 2), (1, 3), (2, 4)])
 def test_how_many_of_the_four_are_whole_or_on_their_way(prefetch, most_whole):
     there, most = set(), 0
-    for _, unit, what in launch(logged, 4, prefetch).results[0]:
+    for _, unit, what in log_of(prefetch):
         there = there | {unit} if what == "gather" else there - {unit} if what == "free" else there
         most = max(most, len(there))
     assert most == most_whole
@@ -128,14 +134,13 @@ def test_how_many_of_the_four_are_whole_or_on_their_way(prefetch, most_whole):
 
 def test_with_prefetch_four_messages_are_waited_for():
     """The gathers of the root and the first block, and their reduce-scatters: a gather alone takes 0.83 or 1.06 ms."""
-    log = launch(logged, 4, 1, network=uniform(1e-4, 2e-8)).results[0]
+    log = log_of(1)
     ends = [seconds for seconds, unit, what in log if what == "free" and unit.startswith("blocks")]
     begins = [seconds for seconds, unit, what in log if what == "whole" and unit.startswith("blocks")]
     waits = [begin - end for begin, end in zip(begins[1:], ends)]
     head = waits.pop(2)  # between the two passes the root computes, and the last block is gathered
     assert max(waits) < 1e-9 and begins[0] == pytest.approx((0.83 + 1.06) * 1e-3, rel=0.01)
-    without = launch(logged, 4, 0, network=uniform(1e-4, 2e-8)).results[0]
-    passes = [seconds for seconds, unit, what in without if unit == "blocks.2" and what in ("free", "gather")]
+    passes = [seconds for seconds, unit, what in log_of(0) if unit == "blocks.2" and what in ("free", "gather")]
     assert head == pytest.approx(passes[2] - passes[1], rel=1e-3)  # as long as the root alone computes
     assert log[-1][0] - ends[-1] == pytest.approx((0.83 + 1.06) * 1e-3, rel=0.01)
 
