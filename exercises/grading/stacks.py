@@ -17,7 +17,8 @@ _DUMP = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+),? in (?P<functio
 def of_traceback(trace: TracebackType | None, path: str) -> list[Line]:
     """The lines of `path` that an exception passed through, the innermost last."""
     frames = traceback.extract_tb(trace)
-    return [(frame.lineno, frame.name, frame.line or "") for frame in frames if frame.filename == path and frame.lineno]
+    known = [frame for frame in frames if frame.filename == path and (frame.lineno or 0) > 0]  # None, or -1 in 3.11.2
+    return [(frame.lineno, frame.name, frame.line or "") for frame in known]
 
 
 def of_threads(path: str) -> dict[int, Line]:
