@@ -27,7 +27,7 @@ LARGER: dict[tuple[int | str, str], tuple[float, str]] = {  # (chapter or folder
     (1, "tests"): (52, OLDER),
     (2, "notebook"): (48, "five pages, each of which starts Python and torch, and two programs of real ranks"),
     (2, "graders"): (27, OLDER),
-    (2, "tests"): (46, OLDER),
+    (2, "tests"): (60, "reference.train in every layout, ZeRO's three stages among them, on real ranks"),
     (3, "notebook"): (56, OLDER),
     (3, "graders"): (25, OLDER),
     (3, "tests"): (105, OLDER),
@@ -38,9 +38,9 @@ LARGER: dict[tuple[int | str, str], tuple[float, str]] = {  # (chapter or folder
     (9, "notebook"): (42, OLDER),
     (9, "graders"): (42, OLDER),
     (9, "tests"): (50, OLDER),
-    (10, "notebook"): (42, "five pages, each of which starts Python and torch, and trains a GPT on several ranks"),
-    (10, "graders"): (16, PLAYED),
-    (10, "tests"): (80, "two packages: three stages with every kind of parameter and impostor, tiers of real files"),
+    (10, "notebook"): (48, "five pages, each of which starts Python and torch, and trains a GPT on several ranks"),
+    (10, "graders"): (18, PLAYED),
+    (10, "tests"): (90, "two packages: three stages with every kind of parameter and impostor, tiers of real files"),
     ("worlds", "tests"): (112, "all that both worlds promise, also of jobs that have to be started and ended"),
 }
 SLOWEST = 5
