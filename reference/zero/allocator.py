@@ -26,8 +26,7 @@ from typing import Any, NamedTuple, Protocol
 
 UNLIMITED = 1 << 62
 
-Hole = tuple[int, int]
-"""A range of free bytes: its first address and the one behind its last."""
+Hole = tuple[int, int]  # free bytes: the first address, and the one behind the last
 
 
 class OutOfMemory(Exception):
