@@ -40,8 +40,14 @@ def serial_training(model: str, optimizer: str, shift: float = 0.0) -> torch.Ten
     return weights(module.parameters())
 
 
+def single() -> tuple[nn.Module, Data]:
+    """The MLP and its data in float32, as frameworks without float64 train them."""
+    make, data = MODELS["mlp"]
+    return make().float(), data._replace(x=data.x.float())
+
+
 @cache
-def allowed(model: str, optimizer: str, ranks: int) -> float:
+def allowed(model: str, optimizer: str, ranks: int, dtype: str = "float64") -> float:
     """Chapter 1's bound for a sum, for each step, times how much the training itself enlarges a small difference."""
     make, data = MODELS[model]
     module, samples = make(), []
@@ -51,7 +57,7 @@ def allowed(model: str, optimizer: str, ranks: int) -> float:
     magnitude = torch.stack(samples).mean(0).max().item()
     h = SIZE * 8 + ranks + 3 * sum(p.shape[-1] for p in module.parameters() if p.dim() > 1)
     enlarged = (serial_training(model, optimizer, 1e-6) - serial_training(model, optimizer)).abs().max().item() / 1e-6
-    return STEPS * SENSITIVE[optimizer] * max(enlarged, 1) * rounding.allowance(magnitude, "float64", h, h)
+    return STEPS * SENSITIVE[optimizer] * max(enlarged, 1) * rounding.allowance(magnitude, dtype, h, h)
 
 
 def my_batch(model: str, comm, step: int) -> Data:
