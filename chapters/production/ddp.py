@@ -28,10 +28,9 @@ def share(step, rank=0, ranks=1):  # of the global batch of this step
 def backward(model, x, y):
     total = torch.tensor(float(len(x)))
     dist.all_reduce(total)  # the samples of all ranks: shares may be unequal
-    for k in range(MICRO_BATCHES):
+    for k in range(MICRO_BATCHES):  # no_sync is around forward passes, too
         with model.no_sync() if k < MICRO_BATCHES - 1 else contextlib.nullcontext():
-            output = model(x[k::MICRO_BATCHES])  # forward inside no_sync, too
-            loss = loss_sum(output, y[k::MICRO_BATCHES])
+            loss = loss_sum(model(x[k::MICRO_BATCHES]), y[k::MICRO_BATCHES])
             (loss * dist.get_world_size() / total).backward()  # DDP divides by it
 
 
@@ -44,11 +43,12 @@ def main(rank=-1, ranks=-1, where="env://"):  # -1: torchrun tells
         backward(model, *share(step, rank, ranks))
         optimizer.step()
         optimizer.zero_grad()
-    if rank == 0:  # the module alone: the wrapper may communicate
-        x, y = share(STEPS)  # new samples
+    if rank == 0:
+        x, y = share(STEPS)  # new samples, for the module alone
         loss = loss_sum(model.module(x), y) / len(x)
         print(f"{ranks} ranks, {STEPS} steps: loss {loss:.3f} on new samples")
         torch.save([model.module.state_dict(), optimizer.state_dict()], sys.argv[1])
+    del model  # DDP must be freed before its group: else it may wait for ever
     dist.destroy_process_group()
 
 

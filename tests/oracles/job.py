@@ -1,8 +1,7 @@
 """The job: RANKS processes that run every oracle, one after the other, and leave what they returned in a file each.
 
-Ranks are forked after torch has been imported once (tests/forked.py), so that the job takes seconds. They meet through
-a file in FOLDER, which two sessions at a time do not share, and use one thread each: forked children hang if their
-parent used more.
+Ranks are forked (tests/ranks.py) after torch has been imported once (tests/forked.py), so that the job takes seconds.
+They use one thread each: forked children hang if their parent used more.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import Any
 
 from reference.perf.pace import pace
 
-from .. import forked
+from .. import forked, ranks
 from . import RANKS, __path__, registry
 
-SECONDS = 120  # after which the job is ended, times the pace
+SECONDS = 90  # after which the job is ended, times the pace
 
 
 def run_all(folder: str) -> dict[str, list[Any]]:
@@ -26,8 +25,8 @@ def run_all(folder: str) -> dict[str, list[Any]]:
     import torch
 
     forked.call(run_ranks, folder, seconds=SECONDS)
-    ranks = [torch.load(Path(folder) / f"{rank}.pt", weights_only=False) for rank in range(RANKS)]
-    return {name: [found[name] for found in ranks] for name in ranks[0]}
+    returned = [torch.load(Path(folder) / f"{rank}.pt", weights_only=False) for rank in range(RANKS)]
+    return {name: [found[name] for found in returned] for name in returned[0]}
 
 
 def run_rank(rank: int, folder: str) -> None:
@@ -36,8 +35,9 @@ def run_rank(rank: int, folder: str) -> None:
     import torch.distributed as dist
 
     torch.set_num_threads(1)
+    ranks.refuse_ddp_that_outlives_its_group()
     limit = timedelta(seconds=SECONDS * pace() / 2)  # if one rank fails, the others do not wait for ever
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=RANKS, timeout=limit)
+    dist.init_process_group("gloo", timeout=limit)
     found = {}
     for name, function in registry.items():
         torch.manual_seed(rank)
@@ -49,9 +49,7 @@ def run_rank(rank: int, folder: str) -> None:
 
 def run_ranks(folder: str) -> None:
     """Find the oracles, then fork the ranks."""
-    import torch.multiprocessing as processes
-
     for module in pkgutil.iter_modules(__path__):
         if module.name != "job":
             importlib.import_module(f"tests.oracles.{module.name}")
-    processes.start_processes(run_rank, (folder,), nprocs=RANKS, start_method="fork")
+    ranks.fork(run_rank, RANKS, folder)
