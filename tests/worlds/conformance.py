@@ -46,13 +46,18 @@ class Case(NamedTuple):
 
 
 class Legal(list):
-    """The cases of one test module."""
+    """The cases of one test module; ranks: on how many they run, if a case does not say."""
 
-    def __call__(self, expected: Callable, ranks: Iterable[int] = RANKS, **choices: Iterable) -> Callable:
+    def __init__(self, ranks: Iterable[int] = RANKS):
+        super().__init__()
+        self.ranks = tuple(ranks)
+
+    def __call__(self, expected: Callable, ranks: Iterable[int] = (), **choices: Iterable) -> Callable:
         """Register a program (or several: one for each combination of the choices)."""
+        sizes = tuple(ranks) or self.ranks
 
         def register(program):
-            self.extend((Case(program, values, expected), tuple(ranks)) for values in product(*choices.values()))
+            self.extend((Case(program, values, expected), sizes) for values in product(*choices.values()))
             return program
 
         return register

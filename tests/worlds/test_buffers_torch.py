@@ -8,7 +8,7 @@ from reference.perf.pace import pace
 from reference.worlds import launch
 from tests.worlds.conformance import Legal
 
-legal = Legal()
+legal = Legal(ranks=(1, 2, 5))  # real ranks wait busily for each other's import of torch
 MOVED = "float32 float64 float16 bfloat16 int8 uint8 int16 int32 int64 bool complex64 complex128".split()
 SUMMED = "float16 float32 float64 int8 uint8 int16 int32 int64 complex64".split()
 

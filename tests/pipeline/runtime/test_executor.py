@@ -173,9 +173,9 @@ def test_both_worlds(world):
 def test_half_precision_and_copies_on_real_ranks():
     """MPI has no bfloat16, so messages are bytes; DualPipe's copies end with the same bits."""
 
-    half, schedule = Data(DIGITS.x.bfloat16(), DIGITS.y), make("DualPipe", 4, 8)
+    half, schedule = Data(DIGITS.x.bfloat16(), DIGITS.y), make("DualPipe", 2, 4)
     real, virtual = (
-        run(schedule, lambda: mlp().bfloat16(), micro_batches(half, 8), world=world).results
+        run(schedule, lambda: mlp().bfloat16(), micro_batches(half, 4), world=world).results
         for world in ("mpi", "virtual")
     )
     assert {str(g.dtype) for g in gathered(real).values()} == {"torch.bfloat16"}
