@@ -40,7 +40,7 @@ LARGER: dict[tuple[int | str, str], tuple[float, str]] = {  # (chapter or folder
     (9, "tests"): (55, "every schedule: simulated, drawn, carried out by ranks with the serial program's gradients"),
     (10, "notebook"): (48, "five pages, each of which starts Python and torch, and trains a GPT on several ranks"),
     (10, "graders"): (18, PLAYED),
-    (10, "tests"): (100, "two packages: three stages with every parameter and impostor, ranks killed, tiers of real files"),
+    (10, "tests"): (100, "two packages: three stages with every impostor, ranks that are killed, tiers of real files"),
     ("worlds", "tests"): (112, "all that both worlds promise, also of jobs that have to be started and ended"),
 }
 SLOWEST = 5
