@@ -3,11 +3,13 @@
     python benchmarks/file_tier.py                   # 256 MiB in the folder for temporary files, about a minute
     python benchmarks/file_tier.py --folder /nvme    # another drive
     python benchmarks/file_tier.py --mib 64 --turns 5
+    python benchmarks/file_tier.py --controls        # buffered only: what each part costs, or saves
 
 Both write from memory and flush to the drive, in turns, each first in every second turn; the ratio of two times of one
 turn says more than either. Direct: oflag=direct or iflag=direct. Buffered: conv=fsync; reads are of a file that was
 dropped from the page cache. The tier does more than dd: checksums, a head, and a new file that is flushed and renamed
-and whose name is flushed, too, where dd overwrites the old one. Buffered writes are where that shows.
+and whose name is flushed, too, where dd empties the old one and writes into it. It begins to flush each chunk at once,
+where dd waits for the last. The controls leave out one of these each, on the tier's side, and give dd a new file, too.
 """
 
 from __future__ import annotations
@@ -17,13 +19,18 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 from tabulate import tabulate
 from tqdm import tqdm
 
+from reference.tiers import blocks as chunks
 from reference.tiers.blocks import MIB, Blocks, Format, pinned
 
 AIM = 0.9
@@ -71,16 +78,54 @@ def programs(folder: Path, nbytes: int) -> dict[str, tuple[Callable, Callable, C
     return found
 
 
-def in_turns(before: Callable, ours: Callable, theirs: Callable, turns: int, title: str) -> np.ndarray:
-    """Seconds [turns, 2] of both, after a turn for warming up."""
-    seconds = np.zeros((turns + 1, 2))
+def in_turns(before: Callable, programs: Sequence[Callable], turns: int, title: str) -> np.ndarray:
+    """Seconds [turns, programs], after a turn for warming up; each turn begins with the next program."""
+    seconds = np.zeros((turns + 1, len(programs)))
     for turn, row in enumerate(tqdm(seconds, leave=False, desc=title, disable=None)):
-        for number in (0, 1) if turn % 2 else (1, 0):
+        for number in np.roll(np.arange(len(programs)), turn):
             before()
             start = time.perf_counter()
-            (ours, theirs)[number]()
+            programs[number]()
             row[number] = time.perf_counter() - start
     return seconds[1:]
+
+
+def controls(folder: Path, nbytes: int, turns: int) -> list[list[str]]:
+    """Buffered writes and reads with one part left out each: name, seconds, dd's seconds over them in the same turn."""
+    tensor, blocks, count = pinned(nbytes // 4).normal_(), Blocks(Format(chunk=CHUNK)), nbytes // CHUNK
+    tensor.numpy().tofile(source := Path("/dev/shm") / f"file_tier_{os.getpid()}")
+    parts: dict[str, Callable] = {
+        "tier": nullcontext,
+        "tier, no checksums": lambda: patch.object(chunks, "zlib", SimpleNamespace(crc32=lambda data: 0)),
+        "tier, flushed at the end": lambda: patch.object(chunks, "begin_to_flush", lambda *_: None),
+    }
+
+    def tier(path: Path, move: Callable, part: Callable) -> None:
+        with part():
+            move(path, tensor)
+
+    def write_all(new: bool) -> dict[str, Callable]:
+        suffix = ", to a new file" if new else ", over an old file"
+        found = {f"write: {name}{suffix}": partial(tier, folder / name, blocks.write, parts[name]) for name in parts}
+        return {f"write: dd{suffix}": lambda: dd(source, folder / "dd", count, "conv=fsync")} | found
+
+    def delete() -> None:
+        for name in ("dd", *parts):
+            (folder / name).unlink(missing_ok=True)
+
+    def forget() -> None:
+        for name in ("dd", *parts):
+            drop(folder / name)
+
+    reads = {"read: dd": lambda: dd(folder / "dd", "/dev/null", count)}
+    reads |= {f"read: {name}": partial(tier, folder / name, blocks.read, parts[name]) for name in list(parts)[:2]}
+    rows = []
+    for before, programs in ((delete, write_all(True)), (lambda: None, write_all(False)), (forget, reads)):
+        seconds = in_turns(before, list(programs.values()), turns, "controls")
+        for name, own in zip(programs, seconds.T):
+            rows.append([name, quartiles(own, 3), quartiles(seconds[:, 0] / own)])
+    source.unlink()
+    return rows
 
 
 def quartiles(values: np.ndarray, digits: int = 2) -> str:
@@ -95,17 +140,23 @@ def main() -> None:
     parser.add_argument("--folder", help="on the drive that is to be measured")
     parser.add_argument("--mib", type=int, default=256, help="size of the file")
     parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--controls", action="store_true", help="leave out one part each, instead")
     chosen = parser.parse_args()
     if chosen.mib < 4 or chosen.mib % 4 or chosen.turns < 1:
         parser.error("--mib is a multiple of 4, and --turns at least 1")
-    rows = []
+    rows, nbytes = [], chosen.mib * MIB
+    if chosen.controls:
+        with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+            rows = controls(Path(folder), nbytes, chosen.turns)
+        print(f"{chosen.mib} MiB in chunks of 4 MiB, buffered, median (quartiles) of {chosen.turns} turns")
+        print(tabulate(rows, ["", "seconds", "dd's over these"], disable_numparse=True))
+        return
     with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
-        nbytes = chosen.mib * MIB
         own_start = time.perf_counter()
         subprocess.run(["dd", "if=/dev/null", "of=/dev/null"], check=True, stderr=subprocess.DEVNULL)
         start_of_a_process = time.perf_counter() - own_start
         for name, (before, ours, theirs) in programs(Path(folder), nbytes).items():
-            seconds = in_turns(before, ours, theirs, chosen.turns, name)
+            seconds = in_turns(before, (ours, theirs), chosen.turns, name)
             seconds[:, 1] -= start_of_a_process
             rates = nbytes / seconds / 1e9
             ratio = rates[:, 0] / rates[:, 1]

@@ -9,6 +9,9 @@ Idea      Direct I/O (O_DIRECT) moves bytes between a drive and the program's ow
 
           A file is written under another name, flushed to the drive (fsync) and renamed, which is atomic: whoever dies
           in between leaves the old file as it was.
+          Buffered writes end in the kernel's memory, and would reach the drive only with fsync. So the kernel is asked
+          to begin with each chunk as soon as it has it (flush.py), and fsync finds less left to do.
+          Buffered reads want their order: one thread reads, so that the kernel reads ahead, and others check.
 Price     One pass over the data for the checksum, and one for the copy; both go on while other chunks are on their way
           (`workers` at a time). Each fsync waits for the drive.
 Left out  io_uring and libaio, with which one thread keeps many requests under way; GPUDirect Storage.
@@ -32,6 +35,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+
+from .flush import begin_to_flush, flush_folder
 
 BLOCK = 4096  # bytes: of memory pages and of most drives
 MIB = 2**20
@@ -77,7 +82,7 @@ def as_bytes(tensor: Tensor) -> np.ndarray:
 
 
 class Blocks:
-    """Reads and writes files, with `workers` buffers of one chunk each, which are all the memory that it takes.
+    """Reads and writes files, with at most `workers` buffers of one chunk each, which are all the memory that it takes.
 
     pwrite: os.pwrite, or a function that takes its place (file descriptor, bytes, offset) -> bytes written: for tests
     of a drive that fails. Raises ValueError for a chunk that is not a positive multiple of 4,096 bytes.
@@ -90,6 +95,7 @@ class Blocks:
             )
         self.format, self.pwrite = format, pwrite
         self._pool = ThreadPoolExecutor(format.workers, thread_name_prefix="chunks")
+        self._readers = ThreadPoolExecutor(format.workers if format.direct else 1, thread_name_prefix="readers")
         self._buffers: SimpleQueue[np.ndarray | None] = SimpleQueue()  # None: one that has not been made yet
         for _ in range(format.workers):
             self._buffers.put(None)
@@ -128,10 +134,9 @@ class Blocks:
         try:
             with self._opened(path, os.O_RDONLY) as file:
                 self._check_length(path, os.fstat(file).st_size, first + rounded(len(data)))
-                if not self.format.direct and hasattr(os, "posix_fadvise"):  # several readers look random to the kernel
-                    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_WILLNEED)
                 crcs = self._checked_head(path, file, first, len(data), len(chunks))
-                self._each(lambda k: self._read_chunk(path, file, first, data, k, crcs[k]), len(chunks))
+                read = [self._readers.submit(self._read_chunk, path, file, first, data, k) for k in range(len(chunks))]
+                self._each(lambda k: self._check_chunk(path, read[k].result(), k, crcs[k]), len(chunks))
         except TierError:
             raise
         except OSError as error:
@@ -168,18 +173,25 @@ class Blocks:
                     block[: len(piece)] = piece
                     block[len(piece) :] = 0
                 self._put(file, block, first + begin)
+            if self.format.fsync and not self.format.direct:
+                begin_to_flush(file, first + begin, len(piece))
         except OSError as error:
             raise _of_chunk(error, k, begin, begin + len(piece)) from error
         return crc
 
-    def _read_chunk(self, path: Path, file: int, first: int, data: np.ndarray, k: int, crc: int) -> int:
+    def _read_chunk(self, path: Path, file: int, first: int, data: np.ndarray, k: int) -> np.ndarray:
+        """Read chunk k into its place; what is there now."""
         begin = k * self.format.chunk
         piece = data[begin : begin + self.format.chunk]
         with self._as_blocks(piece) as (block, ours):
             self._get(path, file, block, first + begin)
             if not ours:
                 piece[:] = block[: len(piece)]
+        return piece
+
+    def _check_chunk(self, path: Path, piece: np.ndarray, k: int, crc: int) -> int:
         if (found := zlib.crc32(piece.data)) != crc:
+            begin = k * self.format.chunk
             raise TierError(
                 errno.EIO,
                 f"{path.name} in {path.parent} is damaged: chunk {k} (bytes {begin:,} to {begin + len(piece):,}) has "
@@ -190,7 +202,7 @@ class Blocks:
     @contextmanager
     def _as_blocks(self, piece: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
         """(memory of whole blocks, whether it is the piece itself); else one of the buffers, filled up to a block."""
-        if len(piece) % BLOCK == 0 and piece.ctypes.data % BLOCK == 0:
+        if len(piece) % BLOCK == 0 and (not self.format.direct or piece.ctypes.data % BLOCK == 0):
             yield piece, True
             return
         buffer = self._buffers.get()
@@ -275,15 +287,6 @@ class Blocks:
             f"{said}. The tensor has {nbytes:,} bytes; {drive.f_bavail * drive.f_frsize:,} are free on the drive. "
             f"What was there before is whole. Free {nbytes:,} bytes, or choose another folder"
         )
-
-
-def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the drive, too."""
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _of_chunk(error: OSError, k: int, begin: int, end: int) -> OSError:

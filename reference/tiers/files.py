@@ -29,8 +29,9 @@ from typing import Any
 from torch import Tensor
 
 from ..agreement import agree
-from .blocks import Blocks, Format, TierError, flush_folder
+from .blocks import Blocks, Format, TierError
 from .engine import Engine, Job
+from .flush import flush_folder
 from .tier import FREE, Tier
 
 MANIFEST = "manifest.json"
