@@ -66,7 +66,7 @@ def test_a_new_package_without_a_floor_is_told_where_to_go(house, ci):
     "pattern, text, told",
     [
         (r'"cli"', '"(cli)"', "(cli) is marked as yet to come, and it is there: take the parentheses off in "),
-        (r"\(mesh\)", "mesh", "mesh is not there: put it into parentheses, or take it out of "),
+        (r"\(inference\)", "inference", "inference is not there: put it into parentheses, or take it out of "),
         (r'"cli"', '"cli | train"', "reference.train is on 2 floors: "),
     ],
 )
