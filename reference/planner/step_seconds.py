@@ -1,0 +1,245 @@
+"""The seconds of a training step, term by term: what a layout costs on a machine.
+
+Idea      A rank of the slowest stage does m micro-batches one after the other. Each costs products of matrices,
+          attention, memory traffic of everything else, and what cannot be hidden of the messages of its tensor and
+          context groups. Around them are the bubble of the pipeline and its messages, the average of gradients, and
+          the optimizer. Terms add up to the step: of messages that travel while something is computed only the exposed
+          part is a term.
+Price     matmul      2 FLOPs for each weight and token forward, 4 backward, at `matmul` of the peak
+          attention   4 h s FLOPs for each token; flash attention half, and 2.5 times as many backward
+          elementwise bytes that norms, residuals, activations, masks and the loss move, over the memory's bandwidth
+          tensor      2 all-reduces of b s h each way and layer, or their halves with sequence parallelism
+          context     c - 1 hops of keys and values, behind the attention of a block
+          recompute   what is computed twice
+          bubble      (p - 1)/v times a stage, as simulated in chapter 9
+          sends       messages on the longest path through the schedule
+          data        average of gradients and, with ZeRO 1 and 2, the gather of weights, less what the last backward
+                      (first forward) pass hides
+          zero        gathers of weights and sums of gradients of each micro-batch (ZeRO 3; sums with ZeRO 2), less what
+                      passes hide
+          optimizer   bytes of states that are read and written
+Left out  Starting kernels, the data loader, clipping, checkpoints, stragglers, and contention between axes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .architecture import Architecture
+from .cluster import Cluster
+from .spec import LayoutSpec
+
+UNFUSED = 3.0
+"""How many times the bytes of fused kernels those of separate operations move. Fitted: published.py."""
+BACKWARD_BYTES = 1.5
+"""Bytes of the backward pass of norms, activations and the like, for one of the forward pass."""
+SCORE_BYTES = (13, 17)
+"""Bytes that attention without flash moves for each score, forward and backward."""
+LOGIT_BYTES = 28
+"""Bytes that the loss moves for each logit, both ways: 16 bits from the head, 32 for softmax and gradient."""
+STATE_BYTES = 2
+"""Each byte of gradients and optimizer is read, and written."""
+
+
+class StepSeconds(NamedTuple):
+    """Seconds of a step by what they go to; see above."""
+
+    matmul: float
+    attention: float
+    elementwise: float
+    recompute: float
+    tensor: float
+    context: float
+    bubble: float
+    sends: float
+    data: float
+    zero: float
+    optimizer: float
+
+    @property
+    def compute(self) -> float:
+        """Products of matrices, attention and element-wise operations, each once."""
+        return self.matmul + self.attention + self.elementwise
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return sum(self)
+
+
+class LayerSeconds(NamedTuple):
+    """Seconds of one layer (or of the ends of the model) for one micro-batch, forward and backward."""
+
+    matmul: tuple[float, float]
+    attention: tuple[float, float]
+    elementwise: tuple[float, float]
+    tensor: tuple[float, float]
+    context: tuple[float, float]
+    recompute: float
+
+    @property
+    def forward(self) -> float:
+        """All of the forward pass."""
+        return self.matmul[0] + self.attention[0] + self.elementwise[0] + self.tensor[0] + self.context[0]
+
+    @property
+    def backward(self) -> float:
+        """All of the backward pass, with what is computed again."""
+        once = self.matmul[1] + self.attention[1] + self.elementwise[1] + self.tensor[1] + self.context[1]
+        return once + self.recompute
+
+
+def layer_seconds(
+    architecture: Architecture, spec: LayoutSpec, cluster: Cluster, length: int | None = None
+) -> LayerSeconds:
+    """One layer, one micro-batch, one rank."""
+    h, kv, f, t = architecture.width, architecture.kv_width, architecture.feed_forward, spec.tensor
+    s, device = length or architecture.length, cluster.accelerator
+    n = spec.micro_batch * s / spec.context  # tokens
+    stream = device.bandwidth * cluster.memory_efficiency
+    product = 2 * architecture.layer_matrices * n / t / (device.flops * cluster.matmul)
+    scores = 4 * h * s * n / t / (device.flops * cluster.attention)
+    outside = (22 if architecture.dropout else 20) * h / (t if spec.sequence_parallel else 1)
+    inside = (4 * (h + 2 * kv) + (6 if architecture.gated else 4) * f) / t
+    moved = n * (outside + inside) * (1.0 if spec.fused else UNFUSED) / stream
+    if spec.flash:
+        attention = 0.5 * scores, 1.25 * scores
+    else:
+        squares = architecture.heads / t * n * s / stream
+        attention = scores + SCORE_BYTES[0] * squares, 2 * scores + SCORE_BYTES[1] * squares
+    tensor = _tensor(spec, cluster, 2 * n * h, product)
+    context = _context(spec, cluster, 4 * n * kv / t, attention)
+    elementwise = moved, BACKWARD_BYTES * moved
+    again = {
+        "none": 0.0,
+        "selective": 0.0 if spec.flash else attention[0],
+        "operations": product / 2 + moved,
+        "full": product + attention[0] + moved + tensor[0] + context[0],
+    }
+    again["alternate"] = again["full"] / 2
+    return LayerSeconds((product, 2 * product), attention, elementwise, tensor, context, again[spec.recompute])
+
+
+def _tensor(spec: LayoutSpec, cluster: Cluster, nbytes: float, product: float) -> tuple[float, float]:
+    """Exposed seconds of a layer's tensor group, forward and backward, for activations of so many bytes."""
+    t = spec.tensor
+    if t == 1:
+        return 0.0, 0.0
+    half = cluster.path(spec.axis("tp")).gather(t, nbytes)
+    if not spec.overlap_tensor:
+        return 4 * half, (6 if spec.sequence_parallel else 4) * half
+    if spec.sequence_parallel:  # gathers of gradients wait; the others travel while gradients of weights are computed
+        return 4 * half, 2 * half + max(0.0, 4 * half - product)
+    return 4 * half, max(0.0, 4 * half - product)
+
+
+def _context(spec: LayoutSpec, cluster: Cluster, nbytes: float, attention: tuple[float, float]) -> tuple[float, float]:
+    """Exposed seconds of a layer's ring; nbytes: of a rank's keys and values."""
+    c = spec.context
+    if c == 1:
+        return 0.0, 0.0
+    n, stride = spec.axis("cp")
+    way = cluster.path((n, stride))
+    hop = way.latency / (c - 1) + nbytes / way.bandwidth
+    back = way.latency / (c - 1) + 3 * nbytes / way.bandwidth  # and their gradients, in 32 bits
+    forward, backward = (seconds / c for seconds in attention)
+    return (c - 1) * max(0.0, hop - forward), (c - 1) * max(0.0, back - backward)
+
+
+def head_seconds(
+    architecture: Architecture, spec: LayoutSpec, cluster: Cluster, length: int | None = None
+) -> LayerSeconds:
+    """The head and the loss of the last stage, one micro-batch, one rank."""
+    device, t = cluster.accelerator, spec.tensor
+    n = spec.micro_batch * (length or architecture.length) / spec.context
+    product = 2 * architecture.embedding * n / t / (device.flops * cluster.matmul)
+    moved = LOGIT_BYTES / 2 * n * architecture.vocabulary / t / (device.bandwidth * cluster.memory_efficiency)
+    half = cluster.path(spec.axis("tp")).gather(t, 2 * n * architecture.width) if t > 1 else 0.0
+    return LayerSeconds((product, 2 * product), (0.0, 0.0), (moved, moved), (2 * half, 2 * half), (0.0, 0.0), 0.0)
+
+
+def step_seconds(
+    architecture: Architecture, spec: LayoutSpec, cluster: Cluster, global_batch: int, length: int | None = None
+) -> StepSeconds:
+    """A step of the layout, term by term. The layout is one that spec.check lets pass."""
+    s, m, p, v = length or architecture.length, spec.micro_batches(global_batch), spec.stages, spec.chunks
+    layer, head = layer_seconds(architecture, spec, cluster, s), head_seconds(architecture, spec, cluster, s)
+    layers = architecture.layers / p
+
+    def both(term: str) -> float:
+        return m * (layers * sum(getattr(layer, term)) + sum(getattr(head, term)))
+
+    one = layers * (layer.forward + layer.backward)  # a stage without the head, one micro-batch
+    zero = m * layers * _zero(architecture, spec, cluster, layer)
+    return StepSeconds(
+        matmul=both("matmul"),
+        attention=both("attention"),
+        elementwise=both("elementwise"),
+        recompute=m * layers * layer.recompute,
+        tensor=both("tensor"),
+        context=both("context"),
+        bubble=(p - 1) / v * one,
+        sends=_sends(spec, cluster, 2 * spec.micro_batch * s / spec.context * architecture.width, m),
+        data=_data(architecture, spec, cluster, layers, layer),
+        zero=zero,
+        optimizer=_optimizer(architecture, spec, cluster),
+    )
+
+
+def _sends(spec: LayoutSpec, cluster: Cluster, nbytes: float, m: int) -> float:
+    """Seconds of the messages on the longest path through the schedule; chapter 9 has the proofs."""
+    p, v = spec.stages, spec.chunks
+    if p == 1:
+        return 0.0
+    way = cluster.message(spec.axis("pp")[1])
+    each = way.send(nbytes / (spec.tensor if spec.sequence_parallel else 1))
+    if spec.schedule == "GPipe":
+        return 2 * (p - 1) * each
+    if v > 1:  # Megatron's warm-up hides the others
+        return 2 * (p * v - 1) * each
+    whole, left = divmod(m - 1, p)
+    return (2 * (p - 1) * (whole + 1) + 2 * max(left - 1, 0)) * each
+
+
+def stage_parameters(architecture: Architecture, spec: LayoutSpec) -> float:
+    """Parameters of a rank of the first stage, before ZeRO divides them."""
+    ends = 1 if spec.stages > 1 or architecture.tied else 2
+    return (
+        architecture.layers / spec.stages * architecture.layer_parameters + ends * architecture.embedding
+    ) / spec.tensor
+
+
+def _data(architecture: Architecture, spec: LayoutSpec, cluster: Cluster, layers: float, layer: LayerSeconds) -> float:
+    """Exposed seconds of the average of gradients, and of the weights' gather with ZeRO 1 and 2."""
+    n = spec.replicas
+    if n == 1 or spec.zero == 3:
+        return 0.0
+    way, mine = cluster.path(spec.axis("dp"), spec.axis("cp")), stage_parameters(architecture, spec)
+    sums, gather = way.gather(n, spec.recipe.gradients * mine), way.gather(n, 2 * mine)
+    if not spec.overlap_data:
+        return (0.0 if spec.zero == 2 else sums) + gather
+    hidden = 1 - 1 / layers if layers > 1 else 0.0  # the last layer's gradients have nothing behind them
+    sums = 0.0 if spec.zero == 2 else max(sums - hidden * layers * layer.backward, sums / max(layers, 1))
+    if spec.zero == 0:  # an all-reduce: both halves behind the backward pass
+        whole = way.reduce(n, spec.recipe.gradients * mine)
+        return max(whole - hidden * layers * layer.backward, whole / max(layers, 1))
+    return sums + max(gather - hidden * layers * layer.forward, gather / max(layers, 1))
+
+
+def _zero(architecture: Architecture, spec: LayoutSpec, cluster: Cluster, layer: LayerSeconds) -> float:
+    """Exposed seconds of a layer and micro-batch for gathers of weights and sums of gradients."""
+    n = spec.replicas
+    if n == 1 or spec.zero < 2:
+        return 0.0
+    way, mine = cluster.path(spec.axis("dp"), spec.axis("cp")), architecture.layer_parameters / spec.tensor
+    sums = way.gather(n, spec.recipe.gradients * mine)
+    if spec.zero == 2:
+        return max(0.0, sums - layer.backward)
+    gather = way.gather(n, 2 * mine)
+    return max(0.0, gather - layer.forward) + max(0.0, gather + sums - layer.backward)
+
+
+def _optimizer(architecture: Architecture, spec: LayoutSpec, cluster: Cluster) -> float:
+    """Seconds to read and write gradients, weights and the optimizer's state once."""
+    mine = stage_parameters(architecture, spec) / (spec.replicas if spec.zero else 1)
+    return STATE_BYTES * sum(spec.recipe) * mine / (cluster.accelerator.bandwidth * cluster.memory_efficiency)
