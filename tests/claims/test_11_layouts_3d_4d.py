@@ -10,9 +10,11 @@ from torch import nn
 
 from reference.data_parallel.average import average_gradients
 from reference.mesh.mesh import Axes, Mesh
+from reference.perf.accelerators import accelerator
 from reference.pipeline.schedules.catalogue import make
 from reference.pipeline.simulate import Costs, simulate
 from reference.tensor_parallel.layers import ColumnParallelLinear, RowParallelLinear
+from reference.tiers.tier import tier
 from reference.worlds import launch
 from reference.worlds.errors import Deadlock
 
@@ -194,3 +196,10 @@ def test_e4_13_the_size_alone_does_not_decide(layers, width):
     d, t, p = best_layout(layers, width, 4096)[1]
     assert d >= t
     assert (d > p) == (width < 20480)  # with a trillion parameters, memory asks for more stages than copies
+
+
+def test_e4_15_an_accelerator_has_one_memory_and_lower_tiers_are_slower():
+    a100 = accelerator("A100 SXM")
+    assert (a100.memory, a100.bandwidth) == pytest.approx((80e9, 2.039e12))  # the HBM of the data sheet is all that there is
+    host, files = tier("host, PCIe 4"), tier("NVMe, 4 of Gen 4")
+    assert a100.bandwidth > host.read > files.read
