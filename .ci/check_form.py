@@ -23,6 +23,13 @@ TYPED: dict[str, tuple] = {  # function: (field, number, how what is said must b
         ("memory", 40, ""),
         ("units", 0, "there are 1 to"),
     ),
+    "plan_table": (
+        ("accelerators", 128, ""),
+        ("memory", 40, ""),
+        ("efficiency", 0.5, ""),
+        ("memory", 4, "nothing fits"),
+        ("layers", 0, "layers is a whole number"),
+    ),
 }
 
 

@@ -1,8 +1,8 @@
 """Where nothing fits or nothing divides: what is missing, in bytes or in numbers, and the nearest that would do.
 
 Idea      No degrees may be possible: then the next numbers of accelerators, or of sequences of the batch, that have
-          some. Or all layouts need too much memory: then the one that needs least, how many bytes it is short of, and the
-          fewest accelerators, doubled again and again, with which something fits.
+          some. Or all layouts need too much memory: then the one that needs least, how many bytes it is short of, and
+          the fewest accelerators, doubled again and again, with which something fits.
 Exact     The least memory is that of a layout with b = 1 and v = 1: both only add to what is alive. A test compares.
 """
 
