@@ -24,6 +24,9 @@ from .architecture import Architecture
 from .cluster import Cluster
 from .spec import LayoutSpec
 
+LOGIT_BYTES = 14
+"""Of each logit: 16 bits from the head, and 32 for its copy, its softmax and its gradient."""
+
 
 class RankBytes(NamedTuple):
     """Bytes of the rank that holds most, by kind.
@@ -32,7 +35,8 @@ class RankBytes(NamedTuple):
     activations                    kept for the backward pass, of all micro-batches alive
     working                        activations of a layer that is computed again
     logits                         of the last stage's micro-batch, and their gradient
-    buffers                        whole weights and gradients of the units of ZeRO 3 that are there at once
+    buffers                        ZeRO 3: whole weights of two layers, and of the head with gradients and their sum;
+                                   in a pipeline whole weights and 32-bit gradients of the stage, as torchtitan has them
     """
 
     weights: float
@@ -55,16 +59,14 @@ def layer_activations(architecture: Architecture, spec: LayoutSpec, length: int,
     how = spec.recompute if recompute is None else recompute
     shared = t if spec.sequence_parallel else 1
     tokens = spec.micro_batch * length / spec.context
-    if how == "full":
-        return tokens * 2 * h / shared
     dropout = 2 * h if architecture.dropout else 0
     inner = 4 * h + 4 * kv + (6 if architecture.gated else 4) * f
     kept = tokens * ((8 * h + dropout) / shared + inner / t)
-    if how == "operations":  # inputs of layer and attention, and of every second product its result
-        kept = tokens * (2 * h / shared + (4 * h + 4 * kv + 2 * f) / t)
+    if how == "operations":  # the layer's input, the results of attention and of every second product
+        kept = tokens * 2 * (2 * h / shared + (2 * h + kv + f) / t)
     if not spec.flash and how != "selective":
         kept += tokens * 5 * architecture.heads * length / t
-    return (kept + tokens * 2 * h / shared) / 2 if how == "alternate" else kept
+    return spec.share * tokens * 2 * h / shared + (1 - spec.share) * kept if how == "full" else kept
 
 
 def alive(spec: LayoutSpec, m: int) -> float:
@@ -85,9 +87,9 @@ def held(
     ends = [ends[0] * (1 if architecture.tied else 2)] if spec.stages == 1 else ends * 2
     kept = layers * layer_activations(architecture, spec, s)
     full = layer_activations(architecture, spec, s, "selective" if spec.flash else "none")
-    working = full if spec.recompute in ("full", "alternate", "operations") else 0.0
+    working = full if spec.recompute in ("full", "operations") else 0.0
     tokens = spec.micro_batch * s / spec.context
-    logits = tokens * architecture.vocabulary / spec.tensor * 6  # 16 bits, and 32 for the loss and its gradient
+    logits = tokens * architecture.vocabulary / spec.tensor * LOGIT_BYTES
     found = []
     for place, end in enumerate(ends):
         first, last = place == 0, place == len(ends) - 1
@@ -98,7 +100,10 @@ def held(
             dropped /= spec.tensor
         states = _states(spec, mine)
         unit = architecture.layer_parameters / spec.tensor
-        buffers = (2 * 2 * unit + 2 * unit) if spec.zero == 3 and spec.replicas > 1 else 0.0
+        buffers = 0.0
+        if spec.zero == 3 and spec.replicas > 1:
+            head = architecture.embedding / spec.tensor if last else 0.0
+            buffers = (2 + 4) * mine if spec.stages > 1 else 2 * 2 * unit + (2 + 2 + 4) * head
         found.append(RankBytes(*states, kept * times + dropped, working, logits if last else 0.0, buffers))
     return max(found, key=lambda each: each.total)
 

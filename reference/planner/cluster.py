@@ -5,8 +5,8 @@ Idea      Neighbouring ranks share a node. A level of network joins so many rank
           `Cluster.path` says what one rank of a group gets there: the slowest of the levels crossed. Of a level above
           the lowest, each rank has its own share, so members of a group that sit in the same unit below share the sum
           of theirs: 8 ranks of a node with one port of 25 GB/s each form rings of 200 GB/s out of it.
-Price     `matmul`, `attention`, `memory_efficiency` and `efficiency` of a level are what software reaches of the data
-          sheet. published.py says which of them were fitted on which published runs.
+Price     `matmul`, `attention`, `unfused`, `memory_efficiency` and a level's `efficiency` are what software reaches
+          of the data sheet. published.py says which of them were fitted on which published runs.
 Try       a machine of your own: five lines in data/clusters.toml, or in a file of yours.
 """
 
@@ -66,6 +66,8 @@ class Cluster(NamedTuple):
     attention          the same for the kernel of flash attention
     memory_efficiency  share of the bandwidth of its memory that everything else reaches
     price              of an accelerator for an hour; 0: unknown
+    fp8                products of matrices, but for the head's, are done in 8 bits
+    unfused            how many times the bytes of compiled kernels those of separate operations move
     """
 
     name: str
@@ -78,6 +80,14 @@ class Cluster(NamedTuple):
     memory_efficiency: float = 0.8
     price: float = 0.0
     source: str = ""
+    fp8: bool = False
+    unfused: float = 2.14
+
+    @property
+    def product_rate(self) -> float:
+        """FLOPs per second that products of matrices reach in a layer."""
+        peak = self.accelerator.fp8 if self.fp8 and self.accelerator.fp8 else self.accelerator.flops
+        return peak * self.matmul
 
     def path(self, *axes: tuple[int, int]) -> GroupPath:
         """What a rank gets in the group of these axes, each (size, stride): ranks so far apart."""
@@ -105,7 +115,7 @@ def read_clusters(text: str) -> dict[str, Cluster]:
     found = {}
     for name, given in tomllib.loads(text).items():
         try:
-            device = known_accelerator(given.pop("accelerator"))
+            device = known_accelerator(given.pop("accelerator"))._replace(**given.pop("replace", {}))
             levels = tuple(NetworkLevel(**level) for level in given.pop("levels"))
             found[name] = Cluster(name, device, levels=levels, **{"memory": device.memory} | given)
         except (KeyError, TypeError) as error:

@@ -15,7 +15,7 @@ from ..perf.recipes import ADAM_MIXED, Recipe
 from .architecture import Architecture
 from .cluster import Cluster
 
-RECOMPUTE = ("none", "selective", "operations", "alternate", "full")
+RECOMPUTE = ("none", "selective", "operations", "full")
 SCHEDULES = ("1F1B", "interleaved 1F1B", "GPipe")
 
 
@@ -27,7 +27,7 @@ class LayoutSpec(NamedTuple):
     micro_batch        b, sequences that go through a layer at once
     chunks             v, of each rank's share of the layers; more than 1: interleaved
     recompute          "none"; "selective": scores of attention; "operations": all but attention and every second
-                       product of matrices (torchtitan); "alternate": every second layer; "full": every layer
+                       product of matrices (torchtitan); "full": all, from the layer's input
     sequence_parallel  Megatron's: norms and dropout are divided over the tensor group, too
     schedule           of the pipeline: 1F1B or GPipe; with chunks > 1 interleaved 1F1B
     flash              attention keeps no scores and computes half of a causal square
@@ -35,6 +35,7 @@ class LayoutSpec(NamedTuple):
     overlap_tensor     all-reduces of the backward pass travel while weight gradients are computed
     overlap_data       gradients (and with zero >= 1 weights) travel while the last (first) micro-batch is computed
     recipe             bytes of a parameter: weights, gradients, optimizer
+    share              of the layers that recompute = "full" means
     """
 
     data: int = 1
@@ -52,6 +53,7 @@ class LayoutSpec(NamedTuple):
     overlap_tensor: bool = True
     overlap_data: bool = True
     recipe: Recipe = ADAM_MIXED
+    share: float = 1.0
 
     @property
     def ranks(self) -> int:
@@ -79,8 +81,9 @@ class LayoutSpec(NamedTuple):
         d, t, p, c, v = self.data, self.tensor, self.stages, self.context, self.chunks
         if min(d, t, p, c, v, self.micro_batch) < 1 or self.zero not in (0, 1, 2, 3):
             return f"degrees, chunks and micro_batch are 1 or more and zero is 0 to 3, got {self}"
-        if self.recompute not in RECOMPUTE or self.schedule not in SCHEDULES:
-            return f"recompute is one of {', '.join(RECOMPUTE)} and schedule of {', '.join(SCHEDULES)}, got {self}"
+        if self.recompute not in RECOMPUTE or self.schedule not in SCHEDULES or not 0 <= self.share <= 1:
+            known = f"recompute is one of {', '.join(RECOMPUTE)}, schedule of {', '.join(SCHEDULES)}"
+            return f"{known}, share 0 to 1, got {self}"
         a, g, L, s = architecture.heads, architecture.kv_heads, architecture.layers, length or architecture.length
         if a % t or (g % t and t % g):
             return (

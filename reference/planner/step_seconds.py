@@ -16,7 +16,7 @@ Price     matmul      2 FLOPs for each weight and token forward, 4 backward, at 
           data        average of gradients and, with ZeRO 1 and 2, the gather of weights, less what the last backward
                       (first forward) pass hides
           zero        gathers of weights and sums of gradients of each micro-batch (ZeRO 3; sums with ZeRO 2), less what
-                      passes hide
+                      passes hide; in a pipeline ZeRO 3 does both once a step and holds whole weights, as torchtitan
           optimizer   bytes of states that are read and written
 Left out  Starting kernels, the data loader, clipping, checkpoints, stragglers, and contention between axes.
 """
@@ -29,8 +29,6 @@ from .architecture import Architecture
 from .cluster import Cluster
 from .spec import LayoutSpec
 
-UNFUSED = 3.0
-"""How many times the bytes of fused kernels those of separate operations move. Fitted: published.py."""
 BACKWARD_BYTES = 1.5
 """Bytes of the backward pass of norms, activations and the like, for one of the forward pass."""
 SCORE_BYTES = (13, 17)
@@ -97,16 +95,16 @@ def layer_seconds(
     s, device = length or architecture.length, cluster.accelerator
     n = spec.micro_batch * s / spec.context  # tokens
     stream = device.bandwidth * cluster.memory_efficiency
-    product = 2 * architecture.layer_matrices * n / t / (device.flops * cluster.matmul)
+    product = 2 * architecture.layer_matrices * n / t / cluster.product_rate
     scores = 4 * h * s * n / t / (device.flops * cluster.attention)
     outside = (22 if architecture.dropout else 20) * h / (t if spec.sequence_parallel else 1)
     inside = (4 * (h + 2 * kv) + (6 if architecture.gated else 4) * f) / t
-    moved = n * (outside + inside) * (1.0 if spec.fused else UNFUSED) / stream
+    moved = n * (outside + inside) * (1.0 if spec.fused else cluster.unfused) / stream
     if spec.flash:
         attention = 0.5 * scores, 1.25 * scores
     else:
-        squares = architecture.heads / t * n * s / stream
-        attention = scores + SCORE_BYTES[0] * squares, 2 * scores + SCORE_BYTES[1] * squares
+        squares, dense = architecture.heads / t * n * s / stream, scores * cluster.attention / cluster.matmul
+        attention = dense + SCORE_BYTES[0] * squares, 2 * dense + SCORE_BYTES[1] * squares
     tensor = _tensor(spec, cluster, 2 * n * h, product)
     context = _context(spec, cluster, 4 * n * kv / t, attention)
     elementwise = moved, BACKWARD_BYTES * moved
@@ -114,9 +112,8 @@ def layer_seconds(
         "none": 0.0,
         "selective": 0.0 if spec.flash else attention[0],
         "operations": product / 2 + moved,
-        "full": product + attention[0] + moved + tensor[0] + context[0],
+        "full": spec.share * (product + attention[0] + moved + tensor[0] + context[0]),
     }
-    again["alternate"] = again["full"] / 2
     return LayerSeconds((product, 2 * product), attention, elementwise, tensor, context, again[spec.recompute])
 
 
@@ -170,7 +167,7 @@ def step_seconds(
         return m * (layers * sum(getattr(layer, term)) + sum(getattr(head, term)))
 
     one = layers * (layer.forward + layer.backward)  # a stage without the head, one micro-batch
-    zero = m * layers * _zero(architecture, spec, cluster, layer)
+    zero = m * layers * _zero(architecture, spec, cluster, layer, global_batch)
     return StepSeconds(
         matmul=both("matmul"),
         attention=both("attention"),
@@ -226,7 +223,9 @@ def _data(architecture: Architecture, spec: LayoutSpec, cluster: Cluster, layers
     return sums + max(gather - hidden * layers * layer.forward, gather / max(layers, 1))
 
 
-def _zero(architecture: Architecture, spec: LayoutSpec, cluster: Cluster, layer: LayerSeconds) -> float:
+def _zero(
+    architecture: Architecture, spec: LayoutSpec, cluster: Cluster, layer: LayerSeconds, global_batch: int
+) -> float:
     """Exposed seconds of a layer and micro-batch for gathers of weights and sums of gradients."""
     n = spec.replicas
     if n == 1 or spec.zero < 2:
@@ -235,7 +234,9 @@ def _zero(architecture: Architecture, spec: LayoutSpec, cluster: Cluster, layer:
     sums = way.gather(n, spec.recipe.gradients * mine)
     if spec.zero == 2:
         return max(0.0, sums - layer.backward)
-    gather = way.gather(n, 2 * mine)
+    gather, m = way.gather(n, 2 * mine), spec.micro_batches(global_batch)
+    if spec.stages > 1:  # gathered in the first forward pass, summed in the last backward pass
+        return (max(0.0, gather - layer.forward) + max(0.0, sums - layer.backward)) / m
     return max(0.0, gather - layer.forward) + max(0.0, gather + sums - layer.backward)
 
 
