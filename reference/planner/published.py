@@ -89,7 +89,9 @@ def runs() -> tuple[PublishedRun, ...]:
 
 def _run(row: Mapping[str, str]) -> PublishedRun:
     options = row["options"].split()
-    degrees = {name: int(row[name] or 1) for name in ("data", "tensor", "stages", "context", "chunks", "micro_batch")}
+    degrees: dict[str, Any] = {
+        name: int(row[name] or 1) for name in ("data", "tensor", "stages", "context", "chunks", "micro_batch")
+    }
     spec = LayoutSpec(
         **degrees,
         zero=int(row["zero"] or 0),
