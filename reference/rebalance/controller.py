@@ -28,6 +28,7 @@ class Limits(NamedTuple):
     interval: int = 100  # steps between two moves at least
 
 
+ROUNDING = 1e-9  # seconds a step: what saves less saves nothing
 CAREFUL, FREE = Limits(), MoveCost()
 AT_ONCE = Limits(high=0.0, low=0.0, patience=1, fraction=1.0, interval=1)
 
@@ -60,7 +61,8 @@ class Controller:
             return []
         goal = limited(self.shares, target(sum(self.shares), speeds), self.limits.fraction)
         moves = transfers(self.shares, goal, self.nodes)
-        if benefit(saved(self.shares, goal, speeds), remaining, self.cost.seconds(moves)) <= 0:
+        gain = saved(self.shares, goal, speeds)
+        if gain < ROUNDING or benefit(gain, remaining, self.cost.seconds(moves)) <= 0:
             return []
         self.shares, self._since = goal, 0
         return moves

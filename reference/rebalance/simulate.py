@@ -44,8 +44,8 @@ def congested(trace: np.ndarray, rank: int, chance: float, length: int, factor: 
 
 
 def jitter(steps: int, ranks: int, deviation: float, seed: int = 0) -> np.ndarray:
-    """By what each rank's speed is off in each step: log-normal around 1, [steps, P]."""
-    return np.exp(np.random.default_rng(seed).normal(0, deviation, (steps, ranks)))
+    """By what each rank's speed is off in each step: normal around 1, at least a tenth, [steps, P]."""
+    return np.random.default_rng(seed).normal(1, deviation, (steps, ranks)).clip(0.1)
 
 
 class Heat:

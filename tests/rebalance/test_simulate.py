@@ -96,7 +96,7 @@ def test_traces():
     begins = np.flatnonzero(slow & ~np.r_[False, slow[:-1]])
     assert all(slow[first : first + 5].all() for first in begins) and 3 < len(begins) < 20
     noise = jitter(4000, 2, 0.05)
-    assert np.log(noise).std() == pytest.approx(0.05, rel=0.05)
+    assert noise.std() == pytest.approx(0.05, rel=0.05) and noise.mean() == pytest.approx(1, abs=0.005)
 
 
 def test_the_careful_one_in_a_case_by_hand():
