@@ -33,7 +33,8 @@ class RankBytes(NamedTuple):
 
     weights, gradients, optimizer  what its ZeRO stage leaves
     activations                    kept for the backward pass, of all micro-batches alive
-    working                        activations of a layer that is computed again
+    working                        activations of a layer that is computed again; with sequence parallelism the whole
+                                   input of a matrix, which is gathered for it, and its gradient
     logits                         of the last stage's micro-batch, and their gradient
     buffers                        ZeRO 3: whole weights of two layers, and of the head with gradients and their sum;
                                    in a pipeline whole weights and 32-bit gradients of the stage, as torchtitan has them
@@ -87,8 +88,9 @@ def held(
     ends = [ends[0] * (1 if architecture.tied else 2)] if spec.stages == 1 else ends * 2
     kept = layers * layer_activations(architecture, spec, s)
     full = layer_activations(architecture, spec, s, "selective" if spec.flash else "none")
-    working = full if spec.recompute in ("full", "operations") else 0.0
     tokens = spec.micro_batch * s / spec.context
+    gathered = 2 * 2 * tokens * architecture.width if spec.sequence_parallel and spec.tensor > 1 else 0.0
+    working = gathered + (full if spec.recompute in ("full", "operations") else 0.0)
     logits = tokens * architecture.vocabulary / spec.tensor * LOGIT_BYTES
     found = []
     for place, end in enumerate(ends):

@@ -14,7 +14,7 @@ from reference.planner.step_seconds import head_seconds, layer_seconds, stage_pa
 
 
 def train(comm, model: Architecture, spec: LayoutSpec, machine: Cluster, batch: int) -> tuple[float, float]:
-    """When one step begins and ends on this rank; nothing but messages of the pipeline travels while something is computed."""
+    """When a step begins and ends here; only messages of the pipeline travel while something is computed."""
     d, t, p, c = spec[:4]
     mesh = Mesh(comm, Axes({"dp": d, "pp": p, "cp": c, "tp": t}))
     stage, m = mesh.coordinate("pp"), spec.micro_batches(batch)
