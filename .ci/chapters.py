@@ -45,7 +45,14 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
         "tiers",
         "zero",
     ),
-    11: ("claims/test_11_layouts_3d_4d.py", "mesh", "pages/test_plan_table.py", "rebalance", "test_plan.py"),
+    11: (
+        "claims/test_11_layouts_3d_4d.py",
+        "mesh",
+        "pages/test_plan_table.py",
+        "production/test_device_mesh.py",
+        "rebalance",
+        "test_plan.py",
+    ),
 }
 
 
