@@ -27,6 +27,14 @@ ZEROS = "dy = np.zeros(xs[{}].shape)"
 DOWN = "comm.Sendrecv(y[warmup + i], {}=down, recvbuf=dy, {}=down)"
 UP = "comm.Sendrecv(dx[i], {}=up, recvbuf=x[warmup + i + 1], {}=up)"
 EACH = "for m in range(1, batch + {}):"
+COMMON = "return [n for n in range(1, min(numbers) + {}) if not any((number % n for number in numbers))]"
+PRICE = "seconds = (batch // d + p - 1) * micro_batch + gradients * {} / (t * p)"
+LAST = "last = gradients{} / t / p"
+SHIFTED = "all layouts take so many times gradients / N longer or shorter, so their order is the same"
+TIMES = (
+    "times = sorted({{Fraction(n, speed) for speed in set(speeds) for n in range(math.floor(latest * speed) + {})}})"
+)
+DIVISORS = "divisors = [n for n in range(1, N + {}) if N % n == 0]"
 
 EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "ring_reduce_scatter": {
@@ -146,6 +154,34 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
         "starts, copied, free = ([], [], [0] * 4)  ->  starts, copied, free = ([], [], [0] * 5)": "nobody reads "
         "the fifth",
     },
+    # Chapter 11
+    "plan_layout": {
+        "for t in range(1, per_node + 1):  ->  for t in range(1, per_node + 2):": "more than a node does not divide it",
+        "for p in range(1, layers + 1):  ->  for p in range(1, layers + 2):": "more than all divides nothing",
+        "if seconds < shortest:  ->  if seconds <= shortest:": "of two that take equally long any will do",
+        f"{COMMON.format(1)}  ->  {COMMON.format(2)}": "more than a number does not divide it",
+        **{
+            f"{PRICE.format('(d - 1) / d')}  ->  {PRICE.format(each)}": SHIFTED
+            for each in ("(d + 1) / d", "d / d", "(d - 2) / d", "(d - 0) / d")
+        },
+        **{
+            f"{LAST.format(' * (1 - 1 / d)')}  ->  {LAST.format(each)}": SHIFTED
+            for each in ("", " * (1 + 1 / d)", " * 1", " * (1 - 2 / d)", " * (1 - 0 / d)")
+        },
+    },
+    "new_shares": {
+        f"{TIMES.format('1')}  ->  {TIMES.format('1 + 1')}": "nothing that ends later than now is looked for",
+        f"{TIMES.format('1')}  ->  {TIMES.format('2')}": "the same",
+    },
+    "best_layout": {
+        "for t in range(1, N + 1):  ->  for t in range(1, N + 2):": "more than N is no divisor",
+        "for p in range(1, N // t + 1):  ->  for p in range(1, N // t + 2):": "more than N / t is no divisor",
+        "if cost < best_cost:  ->  if cost <= best_cost:": "no two layouts take equally long",
+        f"{DIVISORS.format(1)}  ->  {DIVISORS.format(2)}": "more than N is no divisor",
+    },
+    "few_evaluations": {
+        "if took < shortest:  ->  if took <= shortest:": "no two layouts take equally long",
+    },
 }
 
 SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
@@ -158,4 +194,6 @@ SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
     "reduce_in_buckets": {
         "is right for few elements only": "its lists name parameters, and 2,501 elements are tried in five of them"
     },
+    # Chapter 11
+    "group_of": {"is right for few elements only": "its lists name axes; a group of 1,200 ranks is tried"},
 }
