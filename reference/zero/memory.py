@@ -14,10 +14,8 @@ Idea      Parameters travel in groups: buckets in stages 1 and 2, units in stage
 After     A step needs more than that. `moments` goes through it, group by group: activations pile up and are freed,
           units are gathered and freed, whole gradients of a group are packed and wait for their reduce-scatter. The
           peak is the largest moment. So stage 3 with one unit for the whole model saves little at the peak.
-Exact     Equal to the byte, padding included, to what ranks of the virtual cluster hold with flat shards, activations
-          apart, which are given.
-          Not so the peak of stage 2's gradients if a bucket has several tensors, or packed ones wait: it then depends
-          on when autograd makes them and when messages arrive. In 60 settings a meter was off by up to 16 %.
+Exact     Equal to the byte, padding included, to what ranks of the virtual cluster hold with flat shards, but for given
+          activations, and (up to 16 % off) stage 2's gradients if a bucket has several tensors or packed ones wait.
 Left out  What operations need while they run; what an allocator keeps.
 Source    Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (2020), section 5;
           Wang et al., "ZeRO++: Extremely Efficient Collective Communication for Giant Model Training" (2023), for the
