@@ -123,10 +123,34 @@ def test_e0_13b_and_e0_25_a_price_of_memory_is_right_for_one_limit_at_most():
     assert chosen == set(layouts)  # each price chooses one, whatever the limit
 
 
+def test_e0_25_a_layout_that_is_right_for_a_limit_may_be_chosen_by_no_price():
+    layouts = {"quick": (10.0, 81), "middle": (15.5, 50), "slow": (20.0, 20)}  # seconds, GB
+    assert min((one for one in layouts if layouts[one][1] <= 60), key=lambda one: layouts[one][0]) == "middle"
+    chosen = {
+        min(layouts, key=lambda one: layouts[one][0] + price * layouts[one][1])
+        for price in np.geomspace(1e-4, 1e3, 999)
+    }
+    assert chosen == {"quick", "slow"}
+
+
 @pytest.mark.parametrize(("p", "m"), [(2, 4), (4, 8), (8, 64)])
 def test_e1_09_the_slowest_stage_is_the_period_of_a_micro_batch(p, m):
     costs = Costs(F=1.0, I=1.0, W=1.0)
     assert simulate(make("1F1B", p, m, None), costs).makespan == pytest.approx((m + p - 1) * 3.0)
+
+
+@pytest.mark.parametrize("slow", range(4))
+def test_e1_09_with_unequal_stages_a_step_is_shorter_than_so_many_of_the_slowest(slow):
+    seconds = [1.0 + (stage == slow) for stage in range(4)]
+    step = simulate(make("1F1B", 4, 8, None), Costs(F=seconds, I=seconds, W=seconds)).makespan
+    assert 8 * 6.0 < step < (8 + 4 - 1) * 6.0
+
+
+@pytest.mark.parametrize(("p", "m"), [(2, 8), (4, 4), (4, 2), (8, 64), (8, 1)])
+def test_the_first_stage_of_1f1b_keeps_at_most_p_micro_batches(p, m):
+    order = make("1F1B", p, m, None).orders[0]
+    alive = np.cumsum([{"F": 1, "B": -1}.get(action.kind, 0) for action in order])
+    assert max(alive) == min(m, p)
 
 
 def test_e1_47_what_the_200_trillion_parameters_are():
@@ -158,6 +182,31 @@ def test_only_an_order_that_closes_a_circle_deadlocks():
     assert stuck == {frozenset({0, 3}), frozenset({1, 2})}
 
 
+def deadlocks(tp_first, shape):
+    """Whether ranks of a mesh that enter these two groups in these orders wait for each other, by following them."""
+    ranks = np.arange(shape[0] * shape[1]).reshape(shape)
+    orders = [("tp", "dp") if first else ("dp", "tp") for first in tp_first]
+    groups, done = [("tp", row) for row in ranks] + [("dp", column) for column in ranks.T], np.zeros(ranks.size, int)
+    for _ in groups:  # each pass completes at least one group, or none can any more
+        for axis, group in groups:
+            if all(done[rank] < 2 and orders[rank][done[rank]] == axis for rank in group):
+                done[group] += 1
+    return done.min() < 2
+
+
+@pytest.mark.parametrize(("shape", "count"), [((2, 2), 2), ((2, 3), 18), ((3, 3), 282), ((3, 4), 3030)])
+def test_how_many_orders_deadlock(shape, count):
+    orders = list(product((False, True), repeat=shape[0] * shape[1]))
+    stuck = [order for order in orders if deadlocks(order, shape)]
+    assert len(stuck) == count
+    assert all(1 < sum(order) < len(order) - 1 for order in stuck)  # a single rank with another order closes no circle
+    if shape == (2, 2):  # the runs above
+        assert {frozenset(rank for rank in range(4) if order[rank]) for order in stuck} == {
+            frozenset({0, 3}),
+            frozenset({1, 2}),
+        }
+
+
 def test_e4_12_a_search_that_never_updates_its_best_returns_the_last_that_beats_the_first():
     costs = [9.0, 3.0, 7.0, 8.0, 12.0]
 
@@ -171,35 +220,129 @@ def test_e4_12_a_search_that_never_updates_its_best_returns_the_last_that_beats_
     assert printed(costs) == 3 and min(range(5), key=costs.__getitem__) == 1
 
 
-def best_layout(layers, width, ranks, batch=1024, memory=80e9):
-    """The quickest (d, t, p) that fits, and its seconds: the page's model, for sequences of 2,048 tokens on A100s."""
-    s, h, L, flops, node, net = 2048, width, layers, 156e12, 240e9, 20e9
-    psi, found = 12 * L * h * h + 51200 * h, []
-    for t in (1, 2, 4, 8):
-        for p in divisors(ranks // t):
-            d = ranks // (t * p)
-            if L % p or batch % d:
-                continue
-            m = batch // d
-            if 16 * psi / (t * p) + min(m, p) * 34 * s * h * L / p / t > memory:
-                continue
-            compute = 3 * L / p * s * (24 * h * h + 4 * s * h) / t / flops
-            tensor = 16 * (t - 1) / t * s * h * L / p / node
-            data = 4 * (d - 1) / d * psi / (t * p) / net
-            sends = 4 * batch / d * s * h * (p > 1) / net
-            found.append(((m + p - 1) * (compute + tensor) + data + sends, (d, t, p)))
-    return min(found) if found else None
+NODE, NET, FLOPS, LENGTH, VOCABULARY = 240e9, 20e9, 156e12, 2048, 51200  # the page's machine and sequences
+GPT3 = (96, 12288)
 
 
-@pytest.mark.parametrize(("layers", "width"), [(32, 4096), (48, 8192), (96, 12288), (128, 25600)])
-def test_e4_13_the_size_alone_does_not_decide(layers, width):
-    d, t, p = best_layout(layers, width, 4096)[1]
-    assert d >= t
-    assert (d > p) == (width < 20480)  # with a trillion parameters, memory asks for more stages than copies
+def parameters(layers, width):
+    return 12 * layers * width**2 + VOCABULARY * width
+
+
+def sent(layers, width, batch, d, t, p):
+    """Gigabytes that a rank sends in a step along each axis, 16 bits an element, without sequence parallelism."""
+    data = 4 * (d - 1) / d * parameters(layers, width) / (t * p)
+    tokens = batch / d * LENGTH * width
+    return [each / 1e9 for each in (data, 16 * (t - 1) / t * tokens * layers / p, 4 * tokens * (p > 1))]
+
+
+def terms(layers, width, batch, d, t, p):
+    """Seconds of a step by term, as on the page: computing, tensor, bubble, pipeline, data."""
+    m, s, h = batch // d, LENGTH, width
+    compute = 3 * layers / p * s * (24 * h * h + 4 * s * h) / t / FLOPS
+    tensor = 16 * (t - 1) / t * s * h * layers / p / (NODE if t <= 8 else NET)
+    data, _, pipeline = (each * 1e9 / NET for each in sent(layers, width, batch, d, t, p))
+    return [m * compute, m * tensor, (p - 1) * (compute + tensor), pipeline / t, data]
+
+
+def held(layers, width, batch, d, t, p, embedding=False):
+    """Gigabytes of the first stage, as on the page. embedding: all of it on this stage, as it is."""
+    mine = 12 * layers * width**2 / p + VOCABULARY * width if embedding else parameters(layers, width) / p
+    return (16 * mine / t + min(batch // d, p) * 34 * LENGTH * width * layers / p / t) / 1e9
+
+
+def best_layout(layers, width, ranks, batch=1024, hidden=False, tensor=(1, 2, 4, 8), memory=80, embedding=False):
+    """The quickest (d, t, p) that fits. hidden: without the seconds of the gradients."""
+    found = []
+    for t, p in product(tensor, divisors(layers)):
+        d = ranks // (t * p)
+        if d * t * p == ranks and batch % d == 0 and held(layers, width, batch, d, t, p, embedding) <= memory:
+            found.append((sum(terms(layers, width, batch, d, t, p)[: 4 if hidden else 5]), (d, t, p)))
+    return min(found)[1] if found else None
+
+
+def test_what_each_technique_needs_alone():
+    psi, tokens = parameters(*GPT3), 64 * LENGTH
+    assert 6 * psi * tokens / 64 / FLOPS == pytest.approx(13.8, abs=0.05)
+    assert (16 * psi / 1e9, 16 * psi / 64 / 1e9) == pytest.approx((2793, 43.64), rel=1e-3)
+    data, _, _ = sent(*GPT3, 64, 64, 1, 1)
+    _, tensor, _ = sent(*GPT3, 64, 1, 64, 1)
+    _, _, pipeline = sent(*GPT3, 64, 1, 1, 64)
+    assert (data, 1.5 * data, tensor, pipeline) == pytest.approx((687, 1031, 2435, 6.4), rel=0.01)
+    assert 96 % 64 and 63 / (64 + 64 - 1) == 63 / 127
+
+
+def test_which_of_pipeline_and_data_parallelism_sends_more_depends_on_the_batch():
+    for batch, pipeline_sends_less in ((64, True), (1024, False)):
+        data, _, pipeline = sent(*GPT3, batch, 2, 8, 4)
+        assert (pipeline < data) == pipeline_sends_less
+
+
+def test_seconds_and_bytes_of_the_layouts_of_the_page():
+    layouts = [(1, 8, 8), (2, 8, 4), (8, 8, 1), (1, 64, 1), (1, 4, 16)]
+    assert [sum(terms(*GPT3, 64, *one)) for one in layouts] == pytest.approx([16.9, 17.2, 19.0, 135.8, 18.1], abs=0.06)
+    assert [held(*GPT3, 64, *one) for one in layouts] == pytest.approx([54, 98, 359, 45, 64], abs=0.5)
+    assert {round(terms(*GPT3, 64, *one)[0], 6) for one in layouts} == {round(terms(*GPT3, 64, 1, 8, 8)[0], 6)}
+    assert held(*GPT3, 64, 1, 8, 8, embedding=True) - held(*GPT3, 64, 1, 8, 8) == pytest.approx(1.1, abs=0.05)
+    one, two = terms(*GPT3, 64, 1, 8, 8), terms(*GPT3, 64, 2, 8, 4)  # why a second copy does not pay
+    assert (one[2] - two[2], two[4] - one[4]) == pytest.approx((0.2, 0.5), abs=0.05)
+
+
+@pytest.mark.parametrize("memory", [60, 80, 120, 640, 1e9])
+def test_the_plan_for_64_accelerators(memory):
+    degrees = [t for t in divisors(64) if 96 % t == 0]
+    assert best_layout(*GPT3, 64, batch=64, tensor=degrees, memory=memory) == (1, 8, 8)
+    assert best_layout(*GPT3, 64, batch=64, tensor=degrees, memory=40) is None
+
+
+SIZES = {"7B": (32, 4096), "40B": (48, 8192), "175B": GPT3, "1T": (128, 25600)}
+EXPOSED = """7B 8x2x4 16x4x8 32x8x16
+40B 4x2x8 8x8x8 32x8x16
+175B 1x4x16 4x8x16 16x8x32
+1T None 1x8x64 8x8x64"""
+HIDDEN = """7B 32x2x1 256x2x1 1024x4x1
+40B 4x2x8 32x4x4 256x8x2
+175B 1x4x16 8x8x8 64x8x8
+1T None 1x8x64 8x8x64"""
+
+
+@pytest.mark.parametrize("embedding", [False, True])  # where it is makes no difference to these
+@pytest.mark.parametrize(("hidden", "table"), [(False, EXPOSED), (True, HIDDEN)])
+def test_e4_13_the_size_alone_does_not_decide(hidden, table, embedding):
+    for name, *row in map(str.split, table.splitlines()):
+        for ranks, layout in zip((64, 512, 4096), row, strict=True):
+            found = best_layout(*SIZES[name], ranks, hidden=hidden, embedding=embedding)
+            assert ("x".join(map(str, found)) if found else "None") == layout
+
+
+def test_e4_13_the_batch_and_what_is_exposed_decide_about_copies():
+    assert [best_layout(*GPT3, 512, batch=batch)[0] for batch in (256, 1024, 4096)] == [2, 4, 8]
+    compute, *_, data = terms(*SIZES["7B"], 1024, 1024, 4, 1)
+    assert (compute, data) == pytest.approx((0.14, 0.33), abs=0.005)
+
+
+@pytest.mark.parametrize(("name", "parts"), [("7B", 2), ("40B", 16), ("175B", 64), ("1T", 512)])
+def test_e4_13_memory_says_how_much_a_model_must_be_cut(name, parts):
+    fits = [
+        t * p for t, p in product((1, 2, 4, 8), divisors(SIZES[name][0])) if held(*SIZES[name], 1024, 1, t, p) <= 80
+    ]
+    assert min(n for n in fits if 4096 % n == 0) == parts
+
+
+def test_a_norm_that_adds_all_ranks_counts_copies_and_biases_again():
+    found, _ = run()
+    squares = [[float(g.square().sum()) for g in gradients] for _, gradients in found.results]
+    biases = sum(own[k] for (at, _), own in zip(found.results, squares) if not at["dp"] + at["tp"] for k in (3, 7))
+    serial = nn.Sequential(*BLOCKS)
+    serial.zero_grad()
+    serial(run()[1]).square().sum().div(BATCH).backward()
+    whole = float(nn.utils.get_total_norm([p.grad for p in serial.parameters()])) ** 2
+    assert sum(map(sum, squares)) == pytest.approx(2 * (whole + biases), rel=1e-4)
 
 
 def test_e4_15_an_accelerator_has_one_memory_and_lower_tiers_are_slower():
     a100 = accelerator("A100 SXM")
-    assert (a100.memory, a100.bandwidth) == pytest.approx((80e9, 2.039e12))  # the HBM of the data sheet is all that there is
+    assert (a100.memory, a100.bandwidth) == pytest.approx(
+        (80e9, 2.039e12)
+    )  # the HBM of the data sheet is all that there is
     host, files = tier("host, PCIe 4"), tier("NVMe, 4 of Gen 4")
     assert a100.bandwidth > host.read > files.read
