@@ -17,6 +17,7 @@ Source    Kirkpatrick, Gelatt & Vecchi, "Optimization by Simulated Annealing" (1
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import permutations
 from random import Random
 from typing import NamedTuple
@@ -64,9 +65,14 @@ class _Asked:
         return SearchRun(self.best, self.curve)
 
 
+@lru_cache(maxsize=1)  # runs with several seeds draw from the same layouts
+def _layouts(space: LayoutSpace) -> list[LayoutSpec]:
+    return list(space.specs())
+
+
 def random_search(space: LayoutSpace, prices: int, seed: int = 0) -> SearchRun:
     """Layouts drawn with replacement. Raises ValueError for fewer than one price."""
-    asked, every = _Asked(space, prices), list(space.specs())
+    asked, every = _Asked(space, prices), _layouts(space)
     for spec in Random(seed).choices(every, k=prices):
         asked.price(spec)
     return asked.run
@@ -74,7 +80,7 @@ def random_search(space: LayoutSpace, prices: int, seed: int = 0) -> SearchRun:
 
 def greedy(space: LayoutSpace, prices: int, seed: int = 0) -> SearchRun:
     """Steepest descent from random layouts. Raises ValueError for fewer than one price."""
-    asked, every, random = _Asked(space, prices), list(space.specs()), Random(seed)
+    asked, every, random = _Asked(space, prices), _layouts(space), Random(seed)
     while not asked.full:
         at = random.choice(every)
         price, better = asked.price(at), True
@@ -92,7 +98,7 @@ def annealing(space: LayoutSpace, prices: int, seed: int = 0, hot: float = 0.3, 
     Raises ValueError for fewer than one price.
     """
     asked, random = _Asked(space, prices), Random(seed)
-    at = random.choice(list(space.specs()))
+    at = random.choice(_layouts(space))
     price = asked.price(at)
     while not asked.full:
         temperature = hot * (cold / hot) ** (len(asked.curve) / prices)
