@@ -4,11 +4,11 @@ Idea      A rank sends copies of the rows that leave, and goes on working with w
           all ranks take the new rows in the same step, or none does. The vote is one all-reduce, and carries the proof
           with it: rows and a fingerprint of all new rows of all ranks must be those of all old rows.
           An optimizer's state rests from the end of one step to the end of the next backward pass. That is the window
-          for its rows: a copy of something that has changed since is worthless, and the vote refuses it.
+          for its rows: a copy of something that has changed since is worthless, and its fingerprint shows it.
 Before    rank 0: a b c d e f   rank 1: g h
           while e and f travel, rank 0 still has both of them, and they count there only
 After     rank 0: a b c d       rank 1: e f g h
-Sends     The rows that move, once; an all-gather of 64 letters to begin, an all-reduce of 48 bytes for each vote.
+Sends     The rows that move, once; an all-gather of 64 letters to begin, an all-reduce of 40 bytes for each vote.
 Exact     The bits of every row. Lost, doubled, swapped and altered rows change the fingerprint, a sum of all elements'
           bits times odd numbers that tell places apart, modulo 2^64.
 Left out  A rank that dies in between: some rows have one copy only. Rows that change on the way, and are sent again.
@@ -36,7 +36,6 @@ class Moving(NamedTuple):
 
     owner: np.ndarray
     tensors: list[Tensor]
-    versions: list[int]  # of the old tensors when they were copied
     requests: list
     arriving: list[tuple[Tensor, np.ndarray, Tensor]]  # (new tensor, its rows, what comes)
     leaving: list[Tensor]  # sent from here; alive until they are gone
@@ -89,8 +88,7 @@ class SharedRows:
                     leaving.append(old[_places(self.units, ours)])
                     requests.append(self.comm.Isend(leaving[-1], dest=peer, tag=number))
             new.append(tensor)
-        versions = [tensor._version for tensor in self.tensors]
-        self.moving = Moving(owner, new, versions, requests, arriving, leaving)
+        self.moving = Moving(owner, new, requests, arriving, leaving)
 
     def arrived(self) -> bool:
         """Whether all that this rank sends and receives has arrived; it asks no other rank."""
@@ -99,9 +97,9 @@ class SharedRows:
     def switch(self, wait: bool = True) -> bool:
         """Take the new rows if all ranks can, and tell whether they were taken. Collective.
 
-        Without `wait` a rank whose rows have not all arrived votes no: all keep the old ones, and may ask again. If a
-        tensor has been changed in place since `begin`, or what has arrived is not what was sent, all keep the old rows
-        and the move is dropped: `moving` is None then.
+        Without `wait` a rank whose rows have not all arrived votes no: all keep the old ones, and may ask again. If the
+        new rows are not the old ones, because something was lost or because the old ones have changed since `begin`,
+        all keep the old ones and the move is dropped: `moving` is None then.
         """
         moving = self.moving
         if moving is None:
@@ -109,20 +107,19 @@ class SharedRows:
         if wait:
             mpi.waitall(moving.requests)
         late = not self.arrived()
-        stale = [tensor._version for tensor in self.tensors] != moving.versions
-        votes = torch.zeros(6, dtype=torch.int64)
-        votes[0], votes[1] = late, stale
+        votes = torch.zeros(5, dtype=torch.int64)
+        votes[0] = late
         if not late:
             for tensor, rows, come in moving.arriving:
                 tensor[rows] = come
             after = np.flatnonzero(moving.owner == self.comm.rank)
-            votes[2:4] = _proof(self.units, self.tensors)
-            votes[4:6] = _proof(after, moving.tensors)
+            votes[1:3] = _proof(self.units, self.tensors)
+            votes[3:5] = _proof(after, moving.tensors)
         self.comm.Allreduce(mpi.IN_PLACE, votes)
         if votes[0]:
             return False
         self.moving = None
-        if votes[1] or not torch.equal(votes[2:4], votes[4:6]):
+        if not torch.equal(votes[1:3], votes[3:5]):
             return False
         self.owner, self.tensors = moving.owner, moving.tensors
         return True

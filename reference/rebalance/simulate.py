@@ -57,11 +57,12 @@ class Heat:
 
     def __init__(self, rank: int, hot: float = 0.9, cool: float = 0.6, factor: float = 0.5, inertia: float = 50):
         self.rank, self.hot, self.cool, self.factor, self.inertia = rank, hot, cool, factor, inertia
-        self.temperature, self.slow = 0.0, False
+        self.temperature, self.slow, self.times = 0.0, False, 0  # how often it was throttled
 
     def speeds(self, speeds: np.ndarray) -> np.ndarray:
         """The speeds of this step, [P]."""
-        self.slow = self.temperature > (self.cool if self.slow else self.hot)
+        before, self.slow = self.slow, self.temperature > (self.cool if self.slow else self.hot)
+        self.times += self.slow and not before
         if not self.slow:
             return speeds
         speeds = speeds.copy()

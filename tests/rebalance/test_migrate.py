@@ -80,6 +80,19 @@ def test_while_one_is_late_all_keep_the_old_rows():
     assert found == [(False, 6, True, True, 2), (False, 6, True, True, 10)]
 
 
+def test_who_is_not_concerned_waits_for_those_who_are():
+    """Rank 2 neither gives nor takes, so nothing of its own is ever late."""
+
+    def program(comm):
+        shared = start(comm, [6, 2, 4])
+        shared.begin(later(shared, [4, 4, 4]))
+        first = shared.switch(wait=False), shared.moving is not None, shared.owner.tolist().count(0)
+        return first, shared.switch(), shared.owner.tolist().count(0)
+
+    found = launch(program, 3, network=networks.uniform(1.0, 1e-3)).results
+    assert found == [((False, True, 6), True, 4)] * 3
+
+
 @pytest.mark.parametrize("what", ["changed meanwhile", "lost", "doubled", "altered", "swapped"])
 def test_all_keep_the_old_rows_if_one_copy_is_worthless(what):
     def program(comm):
@@ -120,6 +133,8 @@ def test_fingerprints_of_parts_add_up_and_tell_rows_apart(seed):
     assert (fingerprint(np.sort(some), table[np.sort(some)]) + fingerprint(rest, table[rest])) % 2**63 == whole
     swapped = table.clone()
     swapped[[0, 1]] = table[[1, 0]]
+    nothing = torch.zeros(2, WIDTH)
+    assert fingerprint(np.array([0, 1]), nothing) != fingerprint(np.array([0, 2]), nothing)
     changed = table.clone()
     changed[3, 2] = torch.nextafter(changed[3, 2], torch.tensor(9.0))
     others = [fingerprint(units, swapped), fingerprint(units, changed), fingerprint(units[1:], table[1:])]

@@ -73,18 +73,47 @@ def turns(run, rank):
 
 @pytest.mark.parametrize("deviation, seed", [(0.0, 0), (0.05, 0), (0.05, 1), (0.05, 2)])
 def test_a_rank_that_heats_up_makes_hasty_controllers_oscillate(deviation, seed):
-    """Throttled, it gives work away and cools down; whoever gives it back at once heats it up again.
-
-    An interval alone does not help, two thresholds do.
+    """With its full share it heats up, throttles, cools down and heats up again. Whoever gives it back what it had
+    keeps this going; with a little less it stays cool. An interval alone does not help, two thresholds do.
     """
-    trace, noise = steady(STEPS, [1.0] * P), jitter(STEPS, P, deviation, seed)
-    off, careful, at_once, only_interval = (
-        simulate(trace, Controller(EVEN, limits, COST), noise, Heat(3), horizon=500)
-        for limits in (Limits(high=1e9), Limits(), AT_ONCE, AT_ONCE._replace(interval=100))
-    )
+    trace, noise, heats, runs = steady(STEPS, [1.0] * P), jitter(STEPS, P, deviation, seed), [], []
+    for limits in (Limits(high=1e9), Limits(), AT_ONCE, AT_ONCE._replace(interval=100)):
+        heats.append(Heat(3))
+        runs.append(simulate(trace, Controller(EVEN, limits, COST), noise, heats[-1], horizon=500))
+    off, careful, at_once, only_interval = runs
     assert off.moves == 0 and turns(careful, 3) == 0 and careful.moves <= 2
     assert turns(at_once, 3) >= 8 and turns(only_interval, 3) >= 4
     assert careful.total < at_once.total < off.total and careful.total < only_interval.total < off.total
+    assert heats[1].times == 1 and min(heats[0].times, heats[2].times, heats[3].times) >= 3
+
+
+ONE_AT_5, ONE_AT_20 = Limits(high=0.05), Limits(low=0.2)
+
+
+@SEEDS
+def test_the_lower_threshold_finishes_what_the_upper_began(seed):
+    """Half of the ranks throttled: a tenth of the units is not enough, and one threshold at 20 % stops half-way."""
+    trace, noise = steady(STEPS, [1.0] * P), jitter(STEPS, P, 0.05, seed)
+    for rank in range(4):
+        trace = throttled(trace, rank, 200, 700, 0.5)
+    best, doing_nothing = oracle(trace, UNITS, noise).total, static(trace, EVEN, noise).total
+    two, one = (
+        (doing_nothing - simulate(trace, Controller(EVEN, limits, COST), noise, horizon=500).total)
+        / (doing_nothing - best)
+        for limits in (Limits(), ONE_AT_20)
+    )
+    assert 0.6 < one < two - 0.05
+
+
+def test_the_upper_threshold_stops_the_swing():
+    """A rank with a bad fan, no noise: one threshold at 5 % swings in spite of patience and interval."""
+    trace, found = steady(1500, [1.0] * P), {}
+    for limits in (ONE_AT_5, ONE_AT_20, Limits()):
+        heat = Heat(3)
+        run = simulate(trace, Controller(EVEN, limits, COST), heat=heat, horizon=500)
+        found[limits] = turns(run, 3), heat.times
+    assert found[ONE_AT_20] == found[Limits()] == (0, 1)
+    assert found[ONE_AT_5][0] >= 8 and found[ONE_AT_5][1] >= 4
 
 
 def test_traces():
