@@ -91,15 +91,16 @@ class Trail(NamedTuple):
         """Seconds of all steps."""
         return float(self.seconds.sum())
 
+    def turns(self, rank: int) -> int:
+        """How often this rank's share goes up after it went down, or down after it went up."""
+        way = np.sign(np.diff(self.shares[:, rank]))
+        way = way[way != 0]
+        return int((way[1:] != way[:-1]).sum())
+
     @property
     def reversals(self) -> int:
-        """How often a rank's share goes up after it went down, or down after it went up, over all ranks."""
-        turns = 0
-        for share in self.shares.T:
-            way = np.sign(np.diff(share))
-            way = way[way != 0]
-            turns += int((way[1:] != way[:-1]).sum())
-        return turns
+        """Turns of all ranks."""
+        return sum(self.turns(rank) for rank in range(self.shares.shape[1]))
 
 
 def simulate(

@@ -64,13 +64,6 @@ def test_no_trace_no_moves(seed):
     assert hasty.moves > 100 and hasty.total > careful.total
 
 
-def turns(run, rank):
-    """How often the share of one rank turns."""
-    way = np.sign(np.diff(run.shares[:, rank]))
-    way = way[way != 0]
-    return int((way[1:] != way[:-1]).sum())
-
-
 @pytest.mark.parametrize("deviation, seed", [(0.0, 0), (0.05, 0), (0.05, 1), (0.05, 2)])
 def test_a_rank_that_heats_up_makes_hasty_controllers_oscillate(deviation, seed):
     """With its full share it heats up, throttles, cools down and heats up again. Whoever gives it back what it had
@@ -81,8 +74,8 @@ def test_a_rank_that_heats_up_makes_hasty_controllers_oscillate(deviation, seed)
         heats.append(Heat(3))
         runs.append(simulate(trace, Controller(EVEN, limits, COST), noise, heats[-1], horizon=500))
     off, careful, at_once, only_interval = runs
-    assert off.moves == 0 and turns(careful, 3) == 0 and careful.moves <= 2
-    assert turns(at_once, 3) >= 8 and turns(only_interval, 3) >= 4
+    assert off.moves == 0 and careful.turns(3) == 0 and careful.moves <= 2
+    assert at_once.turns(3) >= 8 and only_interval.turns(3) >= 4
     assert careful.total < at_once.total < off.total and careful.total < only_interval.total < off.total
     assert heats[1].times == 1 and min(heats[0].times, heats[2].times, heats[3].times) >= 3
 
@@ -111,7 +104,7 @@ def test_the_upper_threshold_stops_the_swing():
     for limits in (ONE_AT_5, ONE_AT_20, Limits()):
         heat = Heat(3)
         run = simulate(trace, Controller(EVEN, limits, COST), heat=heat, horizon=500)
-        found[limits] = turns(run, 3), heat.times
+        found[limits] = run.turns(3), heat.times
     assert found[ONE_AT_20] == found[Limits()] == (0, 1)
     assert found[ONE_AT_5][0] >= 8 and found[ONE_AT_5][1] >= 4
 
