@@ -231,7 +231,7 @@ def best_layout(N, batch, memory, held, seconds):
     held     held(d, t, p) returns the bytes that a rank needs
     seconds  seconds(d, t, p) returns how long a step takes
 
-    It is a search as it was printed in a course, with four mistakes. Remove the first line and repair it.
+    It is a search with four mistakes, most of which stand in a printed one. Remove the first line and repair it.
 
     Page: chapters/11_layouts_3d_4d.ipynb#plan-for-64-accelerators
     """

@@ -14,10 +14,11 @@ from reference import mpi
 def elements_sent(axis, d, t, p, parameters, B, s, h, L, recompute):
     """Each axis has its own factor for how much of the model, the batch and the layers a rank has. The data axis sends
     gradients of a t p-th of the model, once. The tensor axis sends activations, four times a layer, and the stages send
-    them once. So the tensor axis sends most, as a rule, and has to stay where the network is quickest.
+    them once. In the chapter's layouts of GPT-3 the tensor axis sends most by far, so it belongs where the network is
+    quickest.
 
-    The three are not to be added up: they use different links, and may overlap. Whoever minimises a sum of volumes that
-    forgets (t - 1) / t and the four all-reduces always finds that all ranks should be tensor ranks. Follow-up: with
+    The three are not to be added up: they use different links, and may overlap. A sum that is in print forgets (t - 1) / t, and
+    so it is least if all ranks are tensor ranks, for every model and batch. Follow-up: with
     which number of tokens a replica do data and tensor axis send equally much?
     """
     sequences = B / d
@@ -31,8 +32,8 @@ def elements_sent(axis, d, t, p, parameters, B, s, h, L, recompute):
 
 def fullest_rank(h, feed_forward, L, t, p, d, sharded):
     """A layer of h = 20,480 and feed_forward = 81,920 has 12 h h = 5.03 billion parameters, and 120 of them have 0.604
-    trillion: 200 trillion is 331 times as much. With 16 stages some have 8 layers, so a rank has 8 / 8 of a layer, and
-    80.5 GB: just too much for 80 GB, before any activation. The 16 replicas do not help, unless they shard.
+    trillion: 200 trillion is 331 times as much. With 16 stages some have 8 layers, and a rank an eighth of each. That
+    is 80.5 GB, just too much for 80 GB, before any activation. The 16 replicas do not help, unless they shard.
 
     Sharded over d it is 5 GB. A model of 200 trillion would need 3,200 TB for the same, and 2,048 accelerators of 80 GB
     have 164 TB. Follow-up: with how many stages does the unsharded layout fit?
@@ -138,9 +139,9 @@ def roll_call(orders):
 
 def plan_layout(N, per_node, layers, heads, batch, parameters, memory, work, reduce, gradients):
     """There are few layouts, even of 16,384 accelerators: t divides the node, p the layers. So try all that are allowed
-    and fit, and take the quickest by the three terms. What decides is never the size of the model alone: with more
+    and fit, and take the quickest by the three terms. The size of the model alone decides nothing: with more
     accelerators and the same batch there are fewer micro-batches, and the pipeline's bubble grows; with less memory t p
-    must grow, and it grows inside the node first, as long as the all-reduces are cheap.
+    must grow.
 
     Follow-up: with 16 bytes a parameter and ZeRO's stage 1 over d, which layouts fit that did not?
     """

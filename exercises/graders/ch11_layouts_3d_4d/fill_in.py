@@ -65,7 +65,7 @@ def ends(numbers):
 
 samples_of_rank = Exercise(
     cases=inputs.calls(
-        (67, 4, 2, 4, 3, 12, 40, 3),
+        (65, 3, 2, 6, 3, 9, 60, 3),
         (91, 4, 2, 4, 3, 12, 40, 1),
         (0, 4, 2, 4, 3, 12, 40, 2),
         (17, 2, 2, 3, 2, 8, 30, 0),
@@ -132,6 +132,10 @@ samples_of_rank = Exercise(
                 (
                     reading(part=lambda g: g.rank % (g.c * g.t)),
                     "That is the number among the c t ranks inside a stage. t of them in a row have the same part.",
+                ),
+                (
+                    reading(part=lambda g: g.rank // (g.t * g.p) % g.c),
+                    "As if pp was between cp and tp. How many ranks are there between two neighbours along cp?",
                 ),
                 (
                     reading(part=lambda g: 0),

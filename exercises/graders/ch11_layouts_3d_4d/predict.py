@@ -152,6 +152,10 @@ elements_sent = Exercise(
                     "With the whole batch in it. Each of the d replicas sees a d-th of the sequences.",
                 ),
                 (
+                    going(PP, lambda d, t, p, *layout: along_stages(d, t, p, *layout) / p),
+                    "Divided by p. The stages have other layers each, and each sees all sequences of the replica.",
+                ),
+                (
                     going(PP, lambda *layout: along_stages(*layout) / 2),
                     "Half of it. Activations go forward, and as many gradients go back.",
                 ),

@@ -75,6 +75,13 @@ def beginning_at_rank(axes, along, rank):
     return [each - grouped(axes, along, rank)[0] + rank for each in grouped(axes, along, rank)]
 
 
+def inside_alone(axes, along, rank):
+    """As if the rank had the number 0 along all axes outside of the group's."""
+    stride, sizes = strides(axes), dict(axes)
+    outermost = next(name for name, _ in axes if name in along)
+    return grouped(axes, along, rank % (stride[outermost] * sizes[outermost]))
+
+
 def no_ranks(case, results):
     (got,) = listed(results)
     if not isinstance(got, list) or any(type(each) is not int for each in got):
@@ -130,6 +137,16 @@ group_of = Exercise(
                     joined,
                     "Those are the groups along each of the axes alone. Along two axes a group has all pairs of their "
                     "numbers.",
+                ),
+                (
+                    lambda axes, along, rank: grouped(axes, along[:1], rank),
+                    "That is the group along the first of the names alone. Along two axes a group has all pairs of "
+                    "their numbers.",
+                ),
+                (
+                    inside_alone,
+                    "The group begins too low: the rank's numbers along the axes outside got lost. Only those along "
+                    "the group's own axes are to be 0 in its first rank.",
                 ),
                 (without_itself, "The rank itself is missing. It is one of its group."),
                 (
@@ -516,17 +533,27 @@ def taking(**without):
     return lambda g: quickest(g, seconds=lambda g, *layout: step(g, *layout, **without))
 
 
-SLOW_PLANS = [
+SLOW_PLANS = [  # each is true of the layout, whatever led to it
     (
         taking(bubble=False),
-        "As if the pipeline was always full. With few micro-batches it is not: p - 1 more are paid.",
+        "It would be the quickest if the pipeline was always full. With few micro-batches it is not: p - 1 more are "
+        "paid.",
     ),
-    (taking(tensor=False), "As if tensor ranks cost nothing. Their all-reduces come with each layer and micro-batch."),
-    (taking(data=False), "As if the gradients were not reduced. With few tokens a replica that takes its time."),
-    (taking(replicas=False), "As if each replica did the whole batch. It does batch / d micro-batches."),
-    (powers, "Only 1, 2, 4 and 8 tensor ranks were tried. Any divisor of a node may be the best."),
-    (most_tensor, "As many tensor ranks as possible: their all-reduces may cost more than a bubble does."),
-    (most_data, "As many replicas as fit: they reduce the most gradients, and a replica may have too little to do."),
+    (
+        taking(tensor=False),
+        "It would be the quickest if tensor ranks cost nothing. Their all-reduces come with every layer.",
+    ),
+    (
+        taking(data=False),
+        "It would be the quickest if the gradients were not reduced. How long does that take with so many replicas?",
+    ),
+    (
+        taking(replicas=False),
+        "It would be the quickest if each replica did the whole batch. A replica does batch / d micro-batches.",
+    ),
+    (powers, "It is the quickest with 1, 2, 4 or 8 tensor ranks. Any other divisor of a node may be better."),
+    (most_tensor, "It has as many tensor ranks as are possible. Their all-reduces may cost more than a bubble does."),
+    (most_data, "It has as many replicas as fit. They have the most gradients to reduce, and few micro-batches each."),
 ]
 
 
@@ -678,7 +705,7 @@ def shared(case, answer):
     return None
 
 
-OVER = "The limit is for all units that change their rank in this move, not for each rank."
+OVER = "So many units may change their rank in one move, those of all ranks together."
 UNMOVED = "Nothing moves. Which rank ends last, and which would end first with one unit more?"
 SLOWER = (
     "A shorter step can be reached. Only the slowest rank decides: does each unit that moves come from it, and go "

@@ -28,7 +28,7 @@ WRONG = [
             return [sum(shares) * speed / sum(speeds) for speed in speeds]
         """,
     ),
-    edit("no_limit", "The limit is for all units", "range(min(most, sum(shares)))", "range(sum(shares))"),
+    edit("no_limit", "may change their rank in one move", "range(min(most, sum(shares)))", "range(sum(shares))"),
     edit("static", "Nothing moves", "new[taker] += 1", "return list(shares)"),
     edit("for_nothing", "Some units move for nothing", "return best", "return new"),
     edit(

@@ -20,19 +20,19 @@ WRONG = [
     edit("any_layers", "do not divide the layers", "or layers % p ", ""),
     edit("any_batch", "do not divide the batch", " or batch % d", ""),
     edit("fewer_ranks", "d t p has to be", "d * t * p != N or ", "d < 1 or "),
-    edit("no_bubble", "As if the pipeline was always full", "(batch // d + p - 1) *", "(batch // d) *"),
-    edit("tensor_for_nothing", "As if tensor ranks cost nothing", " + reduce * (t - 1) / t * layers / p", ""),
-    edit("no_gradients", "As if the gradients were not reduced", " + gradients * (d - 1) / d / (t * p)", ""),
-    edit("whole_batch", "As if each replica did the whole batch", "batch // d + p - 1", "batch + p - 1"),
+    edit("no_bubble", "if the pipeline was always full", "(batch // d + p - 1) *", "(batch // d) *"),
+    edit("tensor_for_nothing", "if tensor ranks cost nothing", " + reduce * (t - 1) / t * layers / p", ""),
+    edit("no_gradients", "if the gradients were not reduced", " + gradients * (d - 1) / d / (t * p)", ""),
+    edit("whole_batch", "if each replica did the whole batch", "batch // d + p - 1", "batch + p - 1"),
     edit(
         "powers_of_two",
-        "Only 1, 2, 4 and 8 tensor ranks were tried",
+        "It is the quickest with 1, 2, 4 or 8 tensor ranks",
         "for t in range(1, per_node + 1):",
         "for t in (1, 2, 4, 8):",
     ),
     whole(
         "tensor_first",
-        "As many tensor ranks as possible",
+        "as many tensor ranks as are possible",
         """
         def plan_layout(N, per_node, layers, heads, batch, parameters, memory, work, reduce, gradients):
             for t in range(per_node, 0, -1):
@@ -45,7 +45,7 @@ WRONG = [
     ),
     whole(
         "data_first",
-        "As many replicas as fit",
+        "as many replicas as fit",
         """
         def plan_layout(N, per_node, layers, heads, batch, parameters, memory, work, reduce, gradients):
             fitting = []
