@@ -17,9 +17,9 @@ def elements_sent(axis, d, t, p, parameters, B, s, h, L, recompute):
     them once. In the chapter's layouts of GPT-3 the tensor axis sends most by far, so it belongs where the network is
     quickest.
 
-    The three are not to be added up: they use different links, and may overlap. A sum that is in print forgets (t - 1) / t, and
-    so it is least if all ranks are tensor ranks, for every model and batch. Follow-up: with
-    which number of tokens a replica do data and tensor axis send equally much?
+    The three are not to be added up: they use different links, and may overlap. A sum that is in print forgets
+    (t - 1) / t, so it is least if all ranks are tensor ranks, for every model and batch. Follow-up: with how many
+    tokens in a step do data and tensor axis send equally much?
     """
     sequences = B / d
     if axis == "data":
