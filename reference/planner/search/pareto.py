@@ -76,7 +76,8 @@ class Genomes:
     def decode(self, genes: Sequence[float]) -> tuple[LayoutSpace, LayoutSpec]:
         """The space and the layout of eight numbers from 0 to 1."""
         at = min(int(genes[0] * len(self.spaces)), len(self.spaces) - 1)
-        space, branch = self.spaces[at], self.trees[at]
+        space = self.spaces[at]
+        branch: Any = self.trees[at]
         for gene in genes[1:4]:
             branch = branch[_pick(sorted(branch), gene)]
         shape = _pick(branch, genes[4])
