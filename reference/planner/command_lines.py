@@ -83,7 +83,7 @@ def megatron(model: Architecture, spec: LayoutSpec, global_batch: int, ranks_per
         words.append("--sequence-parallel")
     if spec.chunks > 1:
         words.append(f"--num-virtual-stages-per-pipeline-rank {spec.chunks}")
-    words += _megatron_data(spec) + _megatron_recompute(model, spec)
+    words += _megatron_data(spec) + _megatron_recompute(spec)
     if spec.stages > 1 and spec.data > 1:
         words.append("--use-tp-pp-dp-mapping")
     notes = []
@@ -127,14 +127,10 @@ def _megatron_data(spec: LayoutSpec) -> list[str]:
     return ["--use-megatron-fsdp", strategy, "--ckpt-format fsdp_dtensor"]
 
 
-def _megatron_recompute(model: Architecture, spec: LayoutSpec) -> list[str]:
-    """Every layer, every second layer of a chunk, or attention alone."""
-    full = "--recompute-granularity full"
+def _megatron_recompute(spec: LayoutSpec) -> list[str]:
+    """Every layer, or attention alone."""
     if spec.recompute == "full":
-        return [full, "--recompute-method uniform", "--recompute-num-layers 1"]
-    if spec.recompute == "alternate":
-        layers = model.layers // (spec.stages * spec.chunks)
-        return [full, "--recompute-method block", f"--recompute-num-layers {-(-layers // 2)}"]
+        return ["--recompute-granularity full", "--recompute-method uniform", "--recompute-num-layers 1"]
     return [] if spec.recompute == "none" else ["--recompute-granularity selective"]
 
 

@@ -64,13 +64,13 @@ def test_stages_of_zero(zero, megatron, shards, reshard):
 @pytest.mark.parametrize("recompute", RECOMPUTE)
 def test_recomputation(recompute):
     one, _, megatron, torchtitan = told(LayoutSpec(data=8, stages=4, recompute=recompute))
-    granularity = {"none": None, "full": "full", "alternate": "full"}.get(recompute, "selective")
+    granularity = {"none": None, "full": "full"}.get(recompute, "selective")
     assert one.get("recompute-granularity") == granularity
-    assert one.get("recompute-num-layers") == {"full": "1", "alternate": "12"}.get(recompute)
+    assert one.get("recompute-num-layers") == {"full": "1"}.get(recompute)
     name = {"full": "full", "operations": "selective"}.get(recompute, "none")
     assert torchtitan.words[-1] == f"activation-checkpoint:{name}"
     assert any("second product" in note for note in megatron.notes) == (recompute == "operations")
-    assert any("no option recomputes" in note for note in torchtitan.notes) == (recompute in ("alternate", "selective"))
+    assert any("no option recomputes" in note for note in torchtitan.notes) == (recompute == "selective")
 
 
 def test_the_order_of_the_axes():

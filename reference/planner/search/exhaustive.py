@@ -10,8 +10,8 @@ Idea      Every layout of the space (space.py) is either priced or excluded by a
           Shapes are tried in the order of bound 1, so the first layouts are good ones, and the search ends at the first
           shape whose bound is above what has been found. A shape of which no layout fits with one chunk is left at
           once: chunks only add to what is alive.
-Before    200,000 layouts of 1,024 accelerators, each priced
-After     the same optimum, and a few thousand are priced
+Before    more than 100,000 layouts of 1,024 accelerators, each priced
+After     the same optimum, and fewer than one in fifty are priced
 Exact     Optimal on the model, not on the machine: what the model leaves out (step_seconds.py) is left out here.
           The bounds hold because every term of the model is at least 0 and recomputation adds to the backward pass; a
           test compares with brute force, and the bound of each shape with the prices of all its layouts.

@@ -5,7 +5,7 @@ Idea      A layout is a choice of degrees whose product is N, and a few more cho
               d x t x p x c = N    t divides heads, p layers, c half of the sequence, d the batch
               b                    sequences of a micro-batch: b divides batch / d
               v                    chunks a rank: p v divides the layers, and p the micro-batches if v > 1
-              recompute            none, operations, alternate, full; selective if attention keeps scores
+              recompute            none, operations, full; selective if attention keeps scores
               zero                 0, 1, 2, 3: only 0 on one replica, where nothing is left to shard
 
           What divides nothing is never made, so a search has no time to lose with it. `LayoutSpec.trouble` says the

@@ -22,7 +22,7 @@ SPACES = {
     "a few sequences": LayoutSpace(SMALL, cluster("dgx-a100"), 64, 4),
     "tight": LayoutSpace(SMALL, cluster("dgx-a100"), 16, 8, memory=1.5e9),
     "very tight": LayoutSpace(SMALL, cluster("dgx-a100"), 16, 8, memory=0.8e9),
-    "nothing fits": LayoutSpace(SMALL, cluster("dgx-a100"), 8, 16, memory=1e8),
+    "nothing fits": LayoutSpace(SMALL, cluster("dgx-a100"), 8, 16, memory=8e8),
     "scores are kept": LayoutSpace(SMALL, cluster("dgx-a100"), 8, 16, 4096, 4e9, LayoutSpec(flash=False)),
     "nothing overlaps": LayoutSpace(
         SMALL, cluster("dgx-a100"), 8, 8, base=LayoutSpec(overlap_tensor=False, overlap_data=False)
@@ -77,10 +77,10 @@ def test_chunks_and_recomputation_are_as_the_search_takes_them(name):
 
 
 def test_most_layouts_are_excluded():
-    """16,384 accelerators: 200,000 layouts, and one in 50 is priced. Seconds are for benchmarks/."""
+    """16,384 accelerators: 160,000 layouts, and fewer than one in 50 are priced. Seconds are for benchmarks/."""
     space = LayoutSpace(architecture("gpt-175b"), cluster("dgx-a100"), 16384, 3072)
     found = exhaustive(space)
-    assert space.size() > 200_000 and found.priced < space.size() / 50
+    assert space.size() > 150_000 and found.priced < space.size() / 50
     assert found.tried < found.shapes / 4 and found.weighed >= found.priced
 
 
@@ -106,10 +106,10 @@ def test_nothing_fits_and_what_would():
     space = SPACES["nothing fits"]
     near = near_miss(space)
     least = min(one.held.total for one in brute_force("nothing fits"))
-    assert near.least.held.total == least and near.missing == least - 1e8 > 0
+    assert near.least.held.total == least and near.missing == least - 8e8 > 0
     assert near.more is not None
     ranks, one = near.more
-    assert one.fits and one.held.total <= 1e8 and one.spec.ranks == ranks
+    assert one.fits and one.held.total <= 8e8 and one.spec.ranks == ranks
     half = exhaustive(space._replace(ranks=ranks // 2)).best
     assert not half, "half as many do not suffice"
 
