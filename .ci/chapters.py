@@ -19,6 +19,7 @@ settings.InteractiveShell.system_raise_on_error = True
 settings.InlineBackend.figure_formats = {"retina"}
 """
 
+SHARDING = ("carry_out", "devices", "layouts", "operators", "programme", "sharding", "strategies")  # of planner
 TESTS = {  # chapter: its packages and modules in tests/, which mirrors reference/
     1: (
         "collectives",
@@ -31,7 +32,7 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
     3: ("asynchronous", "compression", "claims/test_03_communication_efficient.py", "production/test_powersgd_hook.py"),
     6: (
         "claims/test_06_tensor_parallel.py",
-        "planner",
+        *(f"planner/test_{part}.py" for part in SHARDING),
         "production/test_tensor_parallel.py",
         "tensor_parallel",
     ),
@@ -49,6 +50,7 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
         "claims/test_11_layouts_3d_4d.py",
         "mesh",
         "pages/test_plan_table.py",
+        "planner",  # but for what chapter 6 has
         "production/test_device_mesh.py",
         "rebalance",
         "test_plan.py",

@@ -5,8 +5,9 @@ Idea      Layout, batch and length of a published run give a prediction of its s
           Rows with use = "fit" decide the constants of CONSTANTS, by least squares of the logarithm; all other rows
           nobody fitted. `summary` keeps the two apart.
 Left out  The efficiency of a network's levels is not fitted here: of NVLink 3 it is an alpha-beta fit of nccl-tests on
-          one node (211 of 300 GB/s), of ports what all-reduces over 4 to 16 nodes of H100 reached (338 of 400 GB/s);
-          of NVLink 4, and of ports of other kinds, it is assumed. So is the share of its memory's bandwidth that
+          one node (211 of 300 GB/s), of ports what an all-reduce of 1 GiB over 4 nodes of H100 reached (338 of 400
+          GB/s, Bekman, github.com/stas00/ml-engineering network/benchmarks @744d01e1); of NVLink 4, and of ports
+          of other kinds, it is assumed. So is the share of its memory's bandwidth that
           element-wise work reaches, 0.8: `unfused` cannot be told from it.
 Source    data/published_runs.csv, with a citation for each table.
 Try       python -m reference.planner.published

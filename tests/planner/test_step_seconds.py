@@ -102,3 +102,44 @@ def test_a_prediction_says_whether_it_fits_and_what_limits_it():
     large = predict(architecture("gpt-175b"), DGX, LayoutSpec(data=8), 8)
     assert not large.fits and large.limit == "memory"
     assert large.tokens_per_second == pytest.approx(8 * 2048 / large.seconds.total)
+
+
+@pytest.mark.parametrize(
+    "sequence, recompute, forward, backward",
+    [
+        (False, "none", 7.7, 11.9),
+        (False, "full", 7.7, 19.5),
+        (False, "selective", 7.7, 13.2),
+        (True, "selective", 7.2, 13.1),
+    ],
+)
+def test_layer_times_of_korthikanti_table_4(sequence, recompute, forward, backward):
+    """Milliseconds of a layer of the model of 22 billion parameters, 8 ranks, 4 sequences. Nobody fitted them."""
+    spec = LayoutSpec(tensor=8, micro_batch=4, recompute=recompute, sequence_parallel=sequence, flash=False)
+    layer = layer_seconds(architecture("gpt-22b"), spec, DGX)
+    assert 1e3 * layer.forward == pytest.approx(forward, rel=0.04)
+    assert 1e3 * (layer.forward + layer.backward) == pytest.approx(forward + backward, rel=0.025)
+
+
+def test_e1_07_the_least_compute_and_messages_do_not_choose_the_stages():
+    """Of GPT-3 on 64 accelerators, t = 8: the number of stages that computes and sends least does not fit."""
+    model, found = architecture("gpt-175b"), {}
+    for p in (1, 2, 4, 8):
+        spec = LayoutSpec(data=8 // p, tensor=8, stages=p, recompute="full")
+        found[p] = predict(model, DGX, spec, 64)
+    sums = {p: x.seconds.compute + x.seconds.tensor + x.seconds.sends for p, x in found.items()}
+    assert min(sums, key=sums.get) == 1 and not found[1].fits  # no messages between stages, and no bubble counted
+    assert [p for p, x in found.items() if x.fits] == [8]
+    assert found[8].seconds.bubble > 10 * found[8].seconds.sends  # the bubble is the larger price, and is left out
+    assert "must divide 96 layers" in LayoutSpec(stages=7).trouble(model, DGX, 64)
+    assert "must divide the 96 heads" in LayoutSpec(tensor=64).trouble(model, DGX, 64)
+
+
+def test_e2_08_context_and_sharding_have_messages_of_their_own():
+    """On a slow network each axis has its own exposed term: all-reduces, messages, hops of keys, gathers of weights."""
+    slow = DGX._replace(levels=tuple(level._replace(bandwidth=1e8) for level in DGX.levels))
+    model, spec = architecture("llama3-8b"), LayoutSpec(2, 2, 2, 2, zero=1)
+    got = step_seconds(model, spec, slow, 4)
+    assert min(got.tensor, got.sends, got.context, got.data) > 0
+    assert step_seconds(model, spec._replace(context=1), slow, 4).context == 0
+    assert step_seconds(model, LayoutSpec(data=8, zero=3), slow, 8).zero > 0
