@@ -143,3 +143,10 @@ def test_e2_08_context_and_sharding_have_messages_of_their_own():
     assert min(got.tensor, got.sends, got.context, got.data) > 0
     assert step_seconds(model, spec._replace(context=1), slow, 4).context == 0
     assert step_seconds(model, LayoutSpec(data=8, zero=3), slow, 8).zero > 0
+
+
+@pytest.mark.parametrize("flash, times", [(True, 2.5), (False, 2)])
+def test_attention_backward_is_twice_the_products_and_flash_computes_scores_again(flash, times):
+    quick = DGX._replace(accelerator=DGX.accelerator._replace(bandwidth=1e30))  # moving bytes costs nothing
+    forward, backward = layer_seconds(architecture("gpt-22b"), LayoutSpec(flash=flash), quick).attention
+    assert backward == pytest.approx(times * forward)
