@@ -407,8 +407,8 @@ roll_call = Exercise(
         shuffled,
         shuffled,
         shuffled,
-        (square(6, 12),),
-        (square(6, 12, twist=(0, 35)),),
+        (square(6, 3),),
+        (square(6, 3, twist=(0, 35)),),
         names="orders",
     ),
     checks=[
