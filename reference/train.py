@@ -9,6 +9,7 @@
     mpirun -n 4 python -m reference.train --model gpt --tensor 2       # layers shared by 2 ranks, batches by 2 groups
     mpirun -n 4 python -m reference.train --model gpt --context 4      # sequences shared by 4 ranks; see --attention
     mpirun -n 4 python -m reference.train --model gpt --zero 3 --clip 1  # chapter 10: shards; see --offload
+    mpirun -n 8 python -m reference.train --model gpt --tensor 2 --stages 2 --zero 1 --recompute  # chapter 11: a mesh
 
 Rank 0's model goes to all ranks; each takes its share of every batch; buckets of gradients are summed while the
 backward pass goes on (`reference/data_parallel/replica.py`); each rank applies the same average. In the end the ranks
@@ -16,7 +17,8 @@ compare their weights, bit by bit, and rank 0 trains alone on the same batches t
 the losses may differ, and are not verified; the ranks still must not. NaN verifies nothing, even the same on all ranks.
 Other layouts are in `reference/layouts/`: --stages cuts the model between layers, --tensor within them, --context the
 sequences. Groups of so many ranks then share a copy of the model, each takes its share of every batch, and all have
-the whole model in the end. --zero cuts the optimizer's state, and more, among all ranks. Of a pipeline a step is also
+the whole model in the end. --zero cuts the optimizer's state, and more, among all ranks. Any of them go together:
+then --data says how many groups share a batch, and --mesh which of the axes is innermost. Of a pipeline a step is also
 simulated, with the seconds that its actions took.
 Exit status: 0 if all that was compared is equal, 1 if not, 2 for bad input.
 """
@@ -36,7 +38,6 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from .data_parallel.groups import check_groups
 from .data_parallel.verdict import Verdict, verify
 from .layouts.catalogue import choose, flag
 from .layouts.catalogue import options as of_layouts
@@ -115,11 +116,8 @@ def check_heads(options: argparse.Namespace) -> None:
 
 def check_batch_sizes(ranks: int, options: argparse.Namespace, layout: type[Layout], samples: int) -> None:
     """Raise BadInput for ranks that no group takes, a batch larger than the data, and empty micro-batches."""
+    layout.check_ranks(ranks, options)
     N = layout.ranks_of_a_group(options)
-    try:
-        check_groups(ranks, N, layout.group)
-    except ValueError as error:
-        raise cli.BadInput(f"{flag(layout.switch)} {N}: {error}") from None
     cli.check_range("--batch", options.batch, 1, samples, "the data has no more samples")
     most = math.ceil(options.batch / (ranks // N))
     whose = f"the share of a {layout.group} of --batch {options.batch} is {most} samples"

@@ -121,6 +121,27 @@ def test_zero_and_clipping_train_as_one_rank_does(capsys, ranks, how, says):
     assert all(f"step {step:4}  loss {loss:.4f}\n" in said for step, loss in enumerate(losses))
 
 
+MESH = [  # ranks, options, what is said of the layout
+    (
+        8,
+        ["--stages", "2", "--tensor", "2", "--data", "2", "--zero", "1", "--recompute", "--clip", "0.3"],
+        "\nmesh dp 2 x pp 2 x cp 1 x tp 2, outermost first, 4 micro-batches, 1F1B, ZeRO stage 1 among 2, recomp",
+    ),
+    (
+        4,
+        ["--context", "2", "--tensor", "2", "--mesh", "tp-dp-pp-cp", "--zero", "3"],
+        "\nmesh tp 2 x dp 1 x pp 1 x cp 2, outermost first, 1 micro-batch, ZeRO stage 3 among 2\n",
+    ),
+]
+
+
+@pytest.mark.parametrize("ranks, how, says", MESH, ids=[" ".join(how) for _, how, _ in MESH])
+def test_a_mesh_trains_as_one_rank_does(capsys, ranks, how, says):
+    assert virtually(ranks, *GPT_OPTIONS, "--batch", "8", *how) == [0] * ranks
+    said = capsys.readouterr().out
+    assert says in said and "\nverified: the same bits on all ranks; losses off the serial program's by" in said
+
+
 @pytest.mark.mpi
 def test_zero_on_real_ranks(capsys):
     arguments = ["--zero", "3", "--model", "gpt", "--layers", "1", "--steps", "2", "--batch", "4", "--json"]
@@ -151,7 +172,10 @@ def test_layers_chunks_and_the_seed_are_what_was_asked_for(capsys):
         (["--stages", "2", "--timeline", "/nowhere/x.json"], "--timeline /nowhere/x.json cannot be written"),
         (["--tensor", "2"], "--tensor 2 cuts the layers of a GPT: take --model gpt, got --model mlp"),
         (["--context", "2", "--model", "cnn"], "--context 2 cuts sequences: take --model gpt, got --model cnn"),
-        (["--tensor", "2", "--stages", "2"], "--stages and --tensor are 2 layouts, and one at a time can be had here"),
+        (
+            ["--tensor", "2", "--stages", "2", "--model", "gpt"],
+            "--stages 2 x --tensor 2: a copy of the model of 4",
+        ),
     ],
 )
 def test_bad_input_is_refused_on_every_rank(arguments, says):

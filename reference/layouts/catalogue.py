@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from .. import cli
+from .composed import Composed
 from .context_parallel import ContextParallel
 from .data_parallel import DataParallel
 from .layout import Layout, Option
@@ -13,7 +14,7 @@ from .pipeline import Pipeline
 from .tensor_parallel import TensorParallel
 from .zero import Zero
 
-LAYOUTS: tuple[type[Layout], ...] = (DataParallel, Pipeline, TensorParallel, ContextParallel, Zero)
+LAYOUTS: tuple[type[Layout], ...] = (DataParallel, Pipeline, TensorParallel, ContextParallel, Zero, Composed)
 """The one without a switch first."""
 
 
@@ -25,13 +26,13 @@ def options() -> Iterator[tuple[type[Layout], str, Option]]:
 def choose(chosen: argparse.Namespace) -> type[Layout]:
     """The layout that is asked for; its options that were left out are filled in, and so are those of the others.
 
-    Raises BadInput for two at a time, and for options of others.
+    Two at a time are `Composed`, and so is one with an option of its own. Raises BadInput for options of others.
     """
     asked = [layout for layout in LAYOUTS if layout.switch and getattr(chosen, layout.switch) is not None]
-    if len(asked) > 1:
-        names = " and ".join(flag(layout.switch) for layout in asked)
-        raise cli.BadInput(f"{names} are {len(asked)} layouts, and one at a time can be had here: leave one out")
     layout = asked[0] if asked else LAYOUTS[0]
+    clipped = chosen.clip is not None and "clip" not in {*layout.options, *layout.others}
+    if len(asked) > 1 or clipped or any(getattr(chosen, name) is not None for name in Composed.options):
+        layout = Composed
     check_options(chosen, layout)
     for _, name, option in options():
         if getattr(chosen, name) is None:

@@ -14,7 +14,7 @@ from torch import nn
 
 from ..data_parallel.groups import groups
 from ..models import GPT, loss_sum
-from ..sequence_parallel import contiguous, shard, shard_gpt, striped, zigzag
+from ..sequence_parallel import SequenceLayout, contiguous, shard, shard_gpt, striped, zigzag
 from ..sequence_parallel.gpt import METHODS
 from ..sequence_parallel.ulysses import heads_trouble
 from .data_parallel import DataParallel, Part, without_empty
@@ -22,6 +22,18 @@ from .layout import Option, config
 from .tensor_parallel import in_groups
 
 TOKENS = {"zigzag": zigzag, "contiguous": contiguous, "striped": striped}
+
+
+def share_tokens(chosen: argparse.Namespace, N: int, length: int, heads: int, groups: int) -> SequenceLayout:
+    """Which tokens each of N ranks has; heads and groups: that a rank has. Raises ValueError if it cannot be."""
+    trouble = heads_trouble(N, heads, groups) if chosen.attention == "ulysses" else ""
+    try:
+        tokens = TOKENS[chosen.tokens](length, N)
+    except ValueError as error:
+        trouble = str(error)
+    if trouble:
+        raise ValueError(f"--context {N}: {trouble}")
+    return tokens
 
 
 class ContextParallel(DataParallel):
@@ -42,13 +54,7 @@ class ContextParallel(DataParallel):
         N, of = chosen.context, config(chosen)
         if chosen.model != "gpt":
             raise ValueError(f"--context {N} cuts sequences: take --model gpt, got --model {chosen.model}")
-        trouble = heads_trouble(N, of.heads, of.groups) if chosen.attention == "ulysses" else ""
-        try:
-            self.tokens = TOKENS[chosen.tokens](of.length, N)
-        except ValueError as error:
-            trouble = str(error)
-        if trouble:
-            raise ValueError(f"--context {N}: {trouble}")
+        self.tokens = share_tokens(chosen, N, of.length, of.heads, of.groups)
 
     def lines(self) -> list[str]:
         """Groups, and how they share a sequence."""

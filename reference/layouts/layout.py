@@ -15,6 +15,8 @@ import torch
 from torch import nn
 from tqdm import trange
 
+from .. import cli
+from ..data_parallel.groups import check_groups
 from ..models import CNN, GPT, MLP, Config, Data
 from ..pipeline.simulate import Times
 
@@ -62,6 +64,15 @@ class Layout(ABC):
     def ranks_of_a_group(cls, chosen: argparse.Namespace) -> int:
         """How many ranks share a copy of the model."""
         return getattr(chosen, cls.switch) if cls.switch else 1
+
+    @classmethod
+    def check_ranks(cls, ranks: int, chosen: argparse.Namespace) -> None:
+        """Raise BadInput unless all ranks are in groups."""
+        N = cls.ranks_of_a_group(chosen)
+        try:
+            check_groups(ranks, N, cls.group)
+        except ValueError as error:
+            raise cli.BadInput(f"--{cls.switch} {N}: {error}") from None
 
     @classmethod
     def default_micro_batches(cls, chosen: argparse.Namespace) -> int:

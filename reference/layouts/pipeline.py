@@ -16,10 +16,23 @@ from .. import cli
 from ..models import Data
 from ..pipeline.messages import check_tags
 from ..pipeline.runtime import trainer
+from ..pipeline.schedule import Schedule
 from ..pipeline.schedules.catalogue import SCHEDULES, make, stages
 from .layout import Layout, Option, Trained, make_optimizer, progress
 
 MOST_STAGES = 128  # as many layers as the largest language models have; every rank builds all of them
+
+
+def make_schedule(chosen: argparse.Namespace, p: int) -> Schedule:
+    """The schedule that was asked for, on p ranks. Raises BadInput or ValueError if there is none."""
+    m, v = chosen.micro_batches, chosen.chunks
+    name = SCHEDULES.canonical_name(chosen.schedule)
+    if name == "1F1B" and v and v > 1:
+        name = "interleaved 1F1B"
+    S = stages(name, p, v)
+    cli.check_range(f"the stages of {p} ranks", S, 1, MOST_STAGES, "each has a layer; take fewer --chunks")
+    check_tags(S, m)
+    return make(name, p, m, v)
 
 
 class Pipeline(Layout):
@@ -39,14 +52,8 @@ class Pipeline(Layout):
 
     def __init__(self, ranks: int, chosen: argparse.Namespace):
         super().__init__(ranks, chosen)
-        p, m, v = chosen.stages, chosen.micro_batches, chosen.chunks
-        name = SCHEDULES.canonical_name(chosen.schedule)
-        if name == "1F1B" and v and v > 1:
-            name = "interleaved 1F1B"
-        S = self.stages = stages(name, p, v)
-        cli.check_range(f"the stages of {p} ranks", S, 1, MOST_STAGES, "each has a layer; take fewer --chunks")
-        check_tags(S, m)
-        self.schedule = make(name, p, m, v)
+        self.schedule = make_schedule(chosen, chosen.stages)
+        self.stages = self.schedule.stages
         trainer.check_training(ranks, self.schedule, self.build(0))
 
     @classmethod

@@ -20,7 +20,7 @@ from torch import nn
 from ..collectives import allreduce
 from ..collectives.fit import known
 from ..data_parallel.groups import groups
-from ..models import GPT
+from ..models import GPT, Config
 from ..tensor_parallel import GPT as TensorParallelGPT
 from ..tensor_parallel import whole
 from ..tensor_parallel.degree import check_degree
@@ -48,16 +48,10 @@ class TensorParallel(DataParallel):
 
     def __init__(self, ranks: int, chosen: argparse.Namespace):
         super().__init__(ranks, chosen)
-        N, of = chosen.tensor, config(chosen)
         if chosen.model != "gpt":
-            raise ValueError(f"--tensor {N} cuts the layers of a GPT: take --model gpt, got --model {chosen.model}")
-        why = check_degree(N, of)
-        if not why and of.vocabulary % N:
-            why = f"{N} does not divide {of.vocabulary} tokens of the vocabulary"
-        if why and not chosen.pad:
-            raise ValueError(f"--tensor {N}: {why}; take another number, or --pad, which adds zeros")
-        if chosen.sequence_parallel and of.length % N:
-            raise ValueError(f"--sequence-parallel: {N} ranks cannot share {of.length} tokens of a sequence alike")
+            told = f"--tensor {chosen.tensor} cuts the layers of a GPT: take --model gpt, got --model {chosen.model}"
+            raise ValueError(told)
+        check_tensor(chosen, chosen.tensor, config(chosen))
 
     def lines(self) -> list[str]:
         """Groups, and how they share a layer."""
@@ -93,6 +87,17 @@ class TensorParallel(DataParallel):
             collect=collect,
             communicate=lambda comm, index, flat: allreduce.start(comm, flat, machine=machine),
         )
+
+
+def check_tensor(chosen: argparse.Namespace, N: int, of: Config) -> None:
+    """Raise ValueError if N ranks cannot share the layers of such a GPT, or the tokens between them."""
+    why = check_degree(N, of)
+    if not why and of.vocabulary % N:
+        why = f"{N} does not divide {of.vocabulary} tokens of the vocabulary"
+    if why and not chosen.pad:
+        raise ValueError(f"--tensor {N}: {why}; take another number, or --pad, which adds zeros")
+    if chosen.sequence_parallel and of.length % N:
+        raise ValueError(f"--sequence-parallel: {N} ranks cannot share {of.length} tokens of a sequence alike")
 
 
 def in_groups(ranks: int, N: int) -> str:

@@ -101,10 +101,11 @@ class Attention(nn.Module):
         """Look from each token at those before it, with this rank's heads; then add up over the ranks."""
         heads = len(self.own.queries)
         q, k, v = gpt.split_heads(self.qkv(x), heads, len(self.own.groups))
-        return self.out(gpt.join_heads(self.attend(q, gpt.repeat_groups(k, heads), gpt.repeat_groups(v, heads))))
+        return self.out(gpt.join_heads(self.attend(q, k, v)))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """softmax(q k^T / sqrt(width of a head)) v, causal: each [b, own heads, s, width]."""
+        """softmax(q k^T / sqrt(width of a head)) v, causal: q [b, own heads, s, width], k and v of the own groups."""
+        k, v = gpt.repeat_groups(k, q.shape[1]), gpt.repeat_groups(v, q.shape[1])
         p = self.dropout if self.training else 0.0
         if not p:
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)

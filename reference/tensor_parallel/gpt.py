@@ -116,23 +116,35 @@ class GPT(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens [b, s], the same on all ranks -> this rank's columns of the logits, [b, s, V / P]."""
-        s, P, r = tokens.shape[1], self.comm.size, self.comm.rank
         if self.check:
             agree(self.comm, "the tokens of a tensor-parallel group", [tokens.shape, fingerprint(tokens)])
+        return self.tell(self.blocks(self.embed(tokens)))
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Before the blocks: tokens [b, s] -> [b, s, h], with `sequence` [b, s / P, h]."""
+        x, positions = self.token(tokens), self.positions(tokens.shape[1])
+        own = blocks(copy(self.comm, positions), self.comm.size, 0)[self.comm.rank] if self.sequence else positions
+        return drop_tokens(self.comm, self.masks, x + own, self.p if self.training else 0.0, self.sequence)
+
+    def positions(self, s: int) -> Tensor:
+        """The position embedding of each of s tokens, [s, h]. Raises ValueError if there are not so many."""
         if s > self.config.length:
             raise ValueError(f"a sequence of {s} tokens; this model has positions for {self.config.length}")
-        x = self.token(tokens)
-        positions = self.position.weight[:s]
-        x = x + (blocks(copy(self.comm, positions), P, 0)[r] if self.sequence else positions)
-        x = drop_tokens(self.comm, self.masks, x, self.p if self.training else 0.0, self.sequence)
-        x = self.norm(self.blocks(x))
+        return self.position.weight[:s]
+
+    def tell(self, x: Tensor) -> Tensor:
+        """After the blocks: what they put out -> this rank's columns of the logits, [b, s, V / P]."""
+        x = self.norm(x)
         x = gather_total(self.comm, x, TOKENS) if self.sequence else copy(self.comm, x)
         return F.linear(x, self.head.weight)
 
+    def loss(self, logits: Tensor, y: Tensor) -> Tensor:
+        """The SUM of the cross entropy over the targets y that are not IGNORED, on every rank, from its columns."""
+        return cross_entropy_sum(self.comm, logits, y, self.token.first, self.token.tokens)
+
     def loss_sum(self, data: Data) -> tuple[Tensor, int]:
         """The SUM of the cross entropy over the targets that are not IGNORED, on every rank, and their number."""
-        total = cross_entropy_sum(self.comm, self(data.x), data.y, self.token.first, self.token.tokens)
-        return total, models.loss.targets(data)
+        return self.loss(self(data.x), data.y), models.loss.targets(data)
 
     def logits(self, tokens: Tensor) -> Tensor:
         """All logits, [b, s, V], on every rank: to compare and to generate, not to train."""

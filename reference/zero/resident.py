@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .. import mpi
 from .group import Group
 
 
@@ -37,6 +38,14 @@ class Resident(Group):
         else:
             self.master.copy_(own)
             self.hold_master()
+
+
+def gather_all(groups: Sequence[Group]) -> None:
+    """Make the whole weights of all groups those of the ranks' shards. Collective."""
+    under_way = [(group, *group.start_gather()) for group in groups]
+    mpi.waitall([request for _, _, request in under_way])
+    for group, gathered, _ in under_way:
+        group.install(gathered)
 
 
 class Reduction:

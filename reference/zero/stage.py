@@ -7,9 +7,10 @@ Exact     Every shard has gradients, of zeros where no rank has used a parameter
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from .clip import clip_global_norm
@@ -19,16 +20,18 @@ from .group import Group
 class Stage:
     """A stage of ZeRO. Its backward pass leaves the mean gradient in the groups' shards.
 
-    comm       the ranks
-    module     whose parameters they are
-    groups     all parameters; `trained` is those that have gradients
-    optimizer  of the trained groups' pieces
+    comm         the ranks
+    module       whose parameters they are
+    groups       all parameters; `trained` is those that have gradients
+    optimizer    of the trained groups' pieces
+    clip_shards  (comm, shards, limit) -> norm: scales the gradient of which the ranks have these shards, in place
     """
 
     comm: Any
     module: nn.Module
     groups: list[Group]
     optimizer: Optimizer
+    clip_shards: Callable[[Any, Sequence[Tensor], float], float] = staticmethod(clip_global_norm)
 
     @property
     def trained(self) -> list[Group]:
@@ -46,7 +49,7 @@ class Stage:
         if clip is not None and not clip > 0:
             raise ValueError(f"a gradient is clipped to a norm above 0, got {clip}")
         shards = [group.gradient for group in self.trained if group.gradient is not None]
-        norm = None if clip is None else clip_global_norm(self.trained[0].comm, shards, clip)
+        norm = None if clip is None else self.clip_shards(self.trained[0].comm, shards, clip)
         for group in self.trained:
             group.set_gradients()
         self.optimizer.step()

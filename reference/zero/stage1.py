@@ -29,14 +29,13 @@ from math import nan
 import torch
 from torch import Tensor, nn
 
-from .. import mpi
 from ..agreement import agree
 from ..data_parallel.buckets import Bucket
 from ..data_parallel.replica import MIB, Replica
 from ..data_parallel.replicate import check_replicas
 from .group import Group, hold_nothing
 from .optimizer import MakeOptimizer, shard_optimizer
-from .resident import Reduction, Resident
+from .resident import Reduction, Resident, gather_all
 from .shards import Cut, flat
 from .stage import Stage
 
@@ -124,10 +123,7 @@ class Stage1(Stage, Replica):
         self._versions = self._seen()
 
     def _update_weights(self) -> None:
-        under_way = [(group, *group.start_gather()) for group in self.groups]
-        mpi.waitall([request for _, _, request in under_way])
-        for group, gathered, _ in under_way:
-            group.install(gathered)
+        gather_all(self.groups)
 
     # Changes from outside ---------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import pytest
 
 from reference import cli, train
 from reference.layouts.catalogue import LAYOUTS, choose, options
+from reference.layouts.composed import Composed
 from reference.layouts.zero import Zero
 
 
@@ -15,7 +16,7 @@ def typed(*arguments):
 def test_a_layout_is_chosen_by_its_switch_and_the_options_of_all_are_filled_in(layout):
     chosen = typed(*([f"--{layout.switch}", "2"] if layout.switch else []))
     assert choose(chosen) is layout
-    assert layout.ranks_of_a_group(chosen) == (2 if layout.switch and layout is not Zero else 1)
+    assert layout.ranks_of_a_group(chosen) == (2 if layout.switch and layout not in (Zero, Composed) else 1)
     assert {name: getattr(chosen, name) for _, name, _ in options()} == {
         name: 2 if name == layout.switch else option.default for _, name, option in options()
     }
@@ -32,11 +33,10 @@ def test_options_are_left_open_by_the_parser_and_no_two_layouts_have_one():
 @pytest.mark.parametrize(
     "arguments, says",
     [
-        (["--stages", "2", "--tensor", "2", "--context", "2"], "--stages and --tensor and --context are 3 layouts"),
         (["--attention", "ring"], "--attention is for context parallelism: say with --context how many ranks"),
         (["--tensor", "2", "--compress", "none"], "--compress is for data parallelism, and not for tensor parallelism"),
         (["--shard-groups", "2"], "--shard-groups is for ZeRO: say with --zero which stage"),
-        (["--tensor", "2", "--clip", "1"], "--clip is for data parallelism, and not for tensor parallelism"),
+        (["--tensor", "2", "--zero", "1", "--bucket", "1MiB"], "--bucket is for data parallelism, and not for a mesh"),
         (["--zero", "2", "--compress", "bf16"], "--compress is for data parallelism, and not for ZeRO"),
         (["--stages", "2", "--pad", "--tokens", "zigzag"], "--pad is for tensor parallelism, and not for pipelines"),
     ],
@@ -49,3 +49,27 @@ def test_what_belongs_to_other_layouts_is_refused(arguments, says):
 def test_options_that_a_layout_shares_are_taken():
     for switch in ("--tensor", "--context"):
         assert choose(typed(switch, "2", "--bucket", "4KiB", "--order", "ready")).name.startswith(switch[2:])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--stages", "2", "--tensor", "2"],
+        ["--context", "2", "--zero", "3"],
+        ["--data", "2"],
+        ["--recompute"],
+        ["--stages", "2", "--recompute"],
+        ["--tensor", "2", "--mesh", "tp-dp-cp-pp"],
+        ["--tensor", "2", "--clip", "1"],
+    ],
+    ids=" ".join,
+)
+def test_two_at_a_time_are_a_mesh_and_so_is_one_with_an_option_of_the_mesh(arguments):
+    assert choose(typed(*arguments)) is Composed
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--zero", "2", "--clip", "1"], ["--clip", "1"], ["--stages", "2"]], ids=" ".join
+)
+def test_one_layout_with_its_own_options_is_no_mesh(arguments):
+    assert choose(typed(*arguments)) is not Composed

@@ -3,7 +3,8 @@
 Idea      A receive has to be posted before its message comes, with memory of the right size. Who receives knows no
           sizes; who sends will know them when it has computed. But sizes can be had without computing: a stage that
           runs on torch's meta device handles shapes only. So the stages pass a description along the chain, once for
-          each shape of micro-batch, and later messages carry nothing but numbers.
+          each shape of micro-batch, and later messages carry nothing but numbers. Stages that communicate within
+          themselves cannot run on that device: whoever made them foretells what they hand on.
 Sends     16 bytes in every step, to see that all ranks have the same shapes; for shapes that are new, a broadcast of
           some tens of bytes for each stage.
           If no weight so far is trained, nobody needs the gradient for a boundary, and none is sent.
@@ -11,7 +12,8 @@ Sends     16 bytes in every step, to see that all ranks have the same shapes; fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import NamedTuple
 from zlib import crc32
@@ -47,11 +49,19 @@ def of(x: Tensor) -> Boundary:
     return Boundary(tuple(x.shape), x.dtype, x.requires_grad)
 
 
-class Boundaries:
-    """What a pipeline's stages hand on, for each shape of micro-batch so far. stages: those of this rank."""
+Foretold = Callable[[Boundary], list[Boundary]]
 
-    def __init__(self, comm, schedule: Schedule, stages: Mapping[int, nn.Module]):
+
+class Boundaries:
+    """What a pipeline's stages hand on, for each shape of micro-batch so far.
+
+    stages    those of this rank
+    foretold  what each stage hands on if a micro-batch's x is such a tensor; found by `infer_boundaries` unless given
+    """
+
+    def __init__(self, comm, schedule: Schedule, stages: Mapping[int, nn.Module], foretold: Foretold | None = None):
         self.comm, self.schedule, self.stages = comm, schedule, stages
+        self.foretold = foretold or partial(infer_boundaries, comm, schedule, stages)
         self.known: dict[Boundary, list[Boundary]] = {}  # of x: what each stage makes of it
 
     def agree(self, micro_batches: Sequence[Data]) -> list[list[Boundary]]:
@@ -74,7 +84,7 @@ class Boundaries:
         firsts = [of(data.x) for data in micro_batches]
         for first in dict.fromkeys(firsts):
             if first not in self.known:
-                self.known[first] = infer_boundaries(self.comm, self.schedule, self.stages, first)
+                self.known[first] = self.foretold(first)
         return [self.known[first] for first in firsts]
 
 

@@ -37,7 +37,7 @@ from ..analysis.validate import validate
 from ..messages import check_tags
 from ..schedule import Action, Schedule
 from ..simulate import Times
-from .boundaries import Boundaries
+from .boundaries import Boundaries, Foretold
 from .mailbox import P2PMailbox
 from .passes import Latest, Loss, Passes
 from .shared import Shared
@@ -61,6 +61,7 @@ class Pipeline:
                  of its own, which S calls. None: gradients are computed and nothing is updated
     seed         for dropout
     ahead        how many actions early receives are posted, 0 or more: how much memory waits for messages
+    foretold     what each stage hands on for an x of a micro-batch (boundaries.py); needed by stages that communicate
 
     Afterwards `pipeline.stages` are this rank's: number -> module.
 
@@ -78,6 +79,7 @@ class Pipeline:
         optimizer: Optimizers | None = None,
         seed: int = 0,
         ahead: int = 1,
+        foretold: Foretold | None = None,
     ):
         _check(comm, schedule, recompute, ahead)
         self.comm, self.schedule, self.order = comm, schedule, schedule.orders[comm.rank]
@@ -89,18 +91,19 @@ class Pipeline:
         self.passes = Passes(self.weights, schedule.stages - 1, loss, schedule.splits, set(recompute), seed)
         self._when: dict[Action, tuple[float, float]] = {}
         self._flush, self._turns = flush, _turns(schedule, comm.rank)
-        self._boundaries = Boundaries(comm, schedule, self.stages)
+        self._boundaries = Boundaries(comm, schedule, self.stages, foretold)
         device = next((p.device for stage in self.stages.values() for p in stage.parameters()), None)
         self._mail = P2PMailbox(comm, schedule, ahead, device)
 
-    def step(self, micro_batches: Sequence[Data], step: int = 0) -> float:
+    def step(self, micro_batches: Sequence[Data], step: int = 0, count: float | None = None) -> float:
         """Carry out the schedule once; the mean loss over all targets that count, on every rank.
 
-        micro_batches: the same on all ranks; their sizes may differ. step: its number, for dropout.
+        micro_batches: the same on all ranks; their sizes may differ. step: its number, for dropout. count: of how many
+        targets it is the mean, where other pipelines have more: then losses and gradients of all of them can be added.
         After a "flush" schedule each .grad is the gradient of that mean; with an optimizer the weights are updated.
         Raises ValueError on every rank if the micro-batches do not fit the schedule or the stages.
         """
-        self._begin(micro_batches, step)
+        self._begin(micro_batches, step, count)
         for turn in self._turns:
             for place in turn:
                 self._mail.receive(place)
@@ -134,10 +137,11 @@ class Pipeline:
 
     # The step ---------------------------------------------------------------------------------------------------------
 
-    def _begin(self, micro_batches: Sequence[Data], step: int) -> None:
+    def _begin(self, micro_batches: Sequence[Data], step: int, count: float | None) -> None:
         self._mail.begin(self._boundaries.agree(micro_batches))
         self._x, counts = [data.x for data in micro_batches], [targets(data) for data in micro_batches]
-        self._count, self._seeds = sum(counts), _seeds(counts, self.schedule)
+        self._count = sum(counts) if count is None else count
+        self._seeds = _seeds(counts, self.schedule) if count is None else [1 / max(count, 1)] * len(counts)
         self._losses: list[Tensor] = []  # and not their sum: a device need not be waited for before the end
         self._when = {}
         self.passes.begin(step, [data.y for data in micro_batches])
