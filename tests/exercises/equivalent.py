@@ -29,7 +29,7 @@ UP = "comm.Sendrecv(dx[i], {}=up, recvbuf=x[warmup + i + 1], {}=up)"
 EACH = "for m in range(1, batch + {}):"
 COMMON = "return [n for n in range(1, min(numbers) + {}) if not any((number % n for number in numbers))]"
 PRICE = "seconds = (batch // d + p - 1) * micro_batch + gradients * {} / (t * p)"
-LAST = "last = gradients{} / t / p"
+LAST_BLOCK = "last = gradients{} / t / p"
 SHIFTED = "all layouts take so many times gradients / N longer or shorter, so their order is the same"
 TIMES = (
     "times = sorted({{Fraction(n, speed) for speed in set(speeds) for n in range(math.floor(latest * speed) + {})}})"
@@ -165,7 +165,7 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
             for each in ("(d + 1) / d", "d / d", "(d - 2) / d", "(d - 0) / d")
         },
         **{
-            f"{LAST.format(' * (1 - 1 / d)')}  ->  {LAST.format(each)}": SHIFTED
+            f"{LAST_BLOCK.format(' * (1 - 1 / d)')}  ->  {LAST_BLOCK.format(each)}": SHIFTED
             for each in ("", " * (1 + 1 / d)", " * 1", " * (1 - 2 / d)", " * (1 - 0 / d)")
         },
     },
