@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from .units import Unit
 
 
-class Schedule(Protocol):
+class Events(Protocol):
     """What is called."""
 
     def before_forward(self, unit: Unit) -> None: ...
@@ -53,7 +53,7 @@ class Mark(torch.autograd.Function):
         return (None, *gradients)
 
 
-def watch(schedule: Schedule, unit: Unit) -> list[Any]:
+def watch(events: Events, unit: Unit) -> list[Any]:
     """Have the schedule called; what takes the hooks off again, by `remove`."""
 
     def ended(call: Call) -> None:
