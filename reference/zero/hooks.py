@@ -54,25 +54,25 @@ class Mark(torch.autograd.Function):
 
 
 def watch(events: Events, unit: Unit) -> list[Any]:
-    """Have the schedule called; what takes the hooks off again, by `remove`."""
+    """Have its methods called; what takes the hooks off again, by `remove`."""
 
     def ended(call: Call) -> None:
         unit.calls.discard(call)
-        schedule.after_backward(unit)
+        events.after_backward(unit)
 
     def enter(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         if in_backward():
-            schedule.before_recomputation(unit)
+            events.before_recomputation(unit)
             return args, kwargs
-        schedule.before_forward(unit)
+        events.before_forward(unit)
         return _mark_inputs(unit, Call(ended), args, kwargs) if torch.is_grad_enabled() else (args, kwargs)
 
     def leave(_: nn.Module, args: tuple, output: Any) -> None:
         if in_backward():
             return
-        schedule.after_forward(unit)
+        events.after_forward(unit)
         for y in _needing_gradient(output):
-            y.register_hook(lambda _: schedule.before_backward(unit))
+            y.register_hook(lambda _: events.before_backward(unit))
 
     return [
         unit.module.register_forward_pre_hook(enter, with_kwargs=True),
