@@ -55,6 +55,7 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
         "rebalance",
         "test_plan.py",
     ),
+    13: ("failures",),
 }
 
 
