@@ -5,7 +5,8 @@
     loaded = load(comm, "run", {"w": at(shard, (64, 8), (16 * comm.rank, 0))})
 
 boxes.py says what a rank holds of a tensor; head.py and manifest.py what the files are; save.py and load.py use them,
-with retention.py; files.py is the file system.
+with retention.py; files.py is the file system. training_state.py makes such portions of a model, of its optimizer and
+of all else that decides about the next step; placed.py says where a layout's parameters belong.
 """
 
 from .boxes import Box, Portion, at, everything, flat_range
@@ -13,6 +14,7 @@ from .load import Loaded, load
 from .manifest import CheckpointError, Manifest, committed, newest, read_manifest
 from .retention import keep
 from .save import Saving, save
+from .training_state import TrainingState
 
 __all__ = [
     "Box",
@@ -21,6 +23,7 @@ __all__ = [
     "Manifest",
     "Portion",
     "Saving",
+    "TrainingState",
     "at",
     "committed",
     "everything",

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from .boxes import Box, Shape
 from .files import FILES, Files
+from .head import DTYPES
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "every-rank-counts checkpoint", 1
@@ -51,6 +53,11 @@ class StoredTensor(NamedTuple):
     shape: Shape
     dtype: str
     parts: tuple[Stored, ...]
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """Its type as torch calls it."""
+        return DTYPES[self.dtype]
 
 
 class StoredFile(NamedTuple):

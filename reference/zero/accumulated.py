@@ -42,5 +42,5 @@ class AccumulatedStage1(Stage):
         for group in self.groups:
             group.reduce()
 
-    def _update_weights(self) -> None:
+    def update_weights(self) -> None:
         gather_all(self.groups)

@@ -116,7 +116,7 @@ class Infinity(Stage3):
             raise RuntimeError("step() needs the gradients of a backward pass with sync=True, and each only once")
         if clip is not None and not clip > 0:
             raise ValueError(f"a gradient is clipped to a norm above 0, got {clip}")
-        self._update_weights()
+        self.update_weights()
         self.reader.end_of_step()
         gradients = [group.gradient for group in self.trained if group.gradient is not None]
         norm = None if clip is None else clip_global_norm(self.comm, gradients, clip)

@@ -55,7 +55,7 @@ class Stage:
         self.optimizer.step()
         for group in self.trained:
             group.clear()
-        self._update_weights()
+        self.update_weights()
         return norm
 
     def _has_gradients(self) -> bool:
@@ -68,6 +68,6 @@ class Stage:
             if group.gradient is not None:
                 group.gradient.div_(count)
 
-    def _update_weights(self) -> None:
+    def update_weights(self) -> None:
         """Let the weights of the module follow the shards. Collective."""
         raise NotImplementedError

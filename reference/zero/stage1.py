@@ -122,7 +122,7 @@ class Stage1(Stage, Replica):
             group.take()
         self._versions = self._seen()
 
-    def _update_weights(self) -> None:
+    def update_weights(self) -> None:
         gather_all(self.groups)
 
     # Changes from outside ---------------------------------------------------------------------------------------------

@@ -267,7 +267,7 @@ class Stage3(Stage):
             group.clear()
         self.samples, self._complete = 0, False
 
-    def _update_weights(self) -> None:
+    def update_weights(self) -> None:
         """What is whole is of the step before: free it."""
         for unit in self.all_units:
             self._free(unit)

@@ -190,7 +190,7 @@ def load_sharded_state(stage: Stage, saved: Sequence[State]) -> None:
     for name, tensor in whole_elsewhere(stage):
         held = _held(saved, name)
         tensor.copy_(_overlap(slice(0, tensor.numel()), tensor, held, [one["weight"] for one in held]))
-    stage._update_weights()
+    stage.update_weights()
 
 
 def _kept(key: str, place: Place, held: Sequence[State]) -> Any:
