@@ -1,4 +1,4 @@
-"""The script that chapter 13 shows: killed after a save, and resumed on another number of ranks, it trains as one does."""
+"""The script that chapter 13 shows: stopped after a save and resumed on fewer ranks, it trains as one process does."""
 
 import shutil
 from pathlib import Path
