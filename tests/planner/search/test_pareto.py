@@ -49,6 +49,5 @@ def test_without_pymoo_it_says_what_to_do(monkeypatch):
 
 
 def test_nsga2_finds_no_more_than_the_front():
-    pytest.importorskip("pymoo", reason="an optional dependency: pip install pymoo")
     exact, found = exact_front(SPACES), nsga2(SPACES, 40, 20)
     assert found and not any(dominates(one, other) for one in found for other in exact)
