@@ -35,8 +35,12 @@ class Files:
         """Make a folder, and those above it; its name is on the drive afterwards. One that is there stays."""
         if not path.exists():
             self.make_folder(path.parent)
-            path.mkdir(exist_ok=True)
+            self.add_folder(path)
             self.sync_folder(path.parent)
+
+    def add_folder(self, path: Path) -> None:
+        """Make a folder in one that is there."""
+        path.mkdir(exist_ok=True)
 
     def write(self, path: Path, pieces: Iterable[memoryview | bytes], sync: bool = True) -> None:
         """Write a new file, piece by piece; with sync its bytes are on the drive afterwards, without its name."""

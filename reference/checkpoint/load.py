@@ -72,7 +72,7 @@ def load(
     try:
         count = fill(path, manifest, portions, files)
     except CheckpointError as found:
-        error = str(found.strerror)
+        error = str(found)
     agree(comm, error=error, raises=CheckpointError)
     return Loaded(manifest.step, manifest.extra, manifest.own, count)
 
@@ -89,7 +89,7 @@ def open_checkpoint(
         try:
             path = newest(folder, step, files)
             if path is None:
-                raise CheckpointError(0, f"there is no checkpoint {f'of step {step} ' * (step is not None)}in {folder}")
+                raise CheckpointError(f"there is no checkpoint {f'of step {step} ' * (step is not None)}in {folder}")
             text = read_manifest(path, files).to_json()
         except OSError as found:
             error = found.strerror or str(found)
@@ -128,12 +128,11 @@ def overlaps(path: Path, manifest: Manifest, name: str, portion: Portion) -> lis
     if stored is None:
         if not portion.parts:
             return []
-        raise CheckpointError(0, f"{path} has no {name}: was it saved by another model, or with another optimizer?")
+        raise CheckpointError(f"{path} has no {name}: was it saved by another model, or with another optimizer?")
     found = []
     for box, values in portion.parts:
         if stored.shape != tuple(portion.shape) or stored.dtype != NAMES.get(values.dtype):
             raise CheckpointError(
-                0,
                 f"{name} is {list(portion.shape)} of {values.dtype}, and in {path} {list(stored.shape)} of "
                 f"{stored.dtype}: it was saved by another model",
             )
@@ -143,7 +142,7 @@ def overlaps(path: Path, manifest: Manifest, name: str, portion: Portion) -> lis
                 found.append(Wanted(part, both, values[both.within(box)]))
                 left.append(Box(tuple(a - b for a, b in zip(both.offset, box.offset)), both.shape))
         if hole := missing(box.shape, left):
-            raise CheckpointError(0, f"{in_words(hole)} of a part of {name} is in no file of {path}")
+            raise CheckpointError(f"{in_words(hole)} of a part of {name} is in no file of {path}")
     return found
 
 
@@ -207,7 +206,7 @@ def read_checked(stored: Stored, chunk: int, whole: int, first: int, after: int,
 
 
 def _damaged(path: Path, file: str, what: str, files: Files) -> CheckpointError:
-    return CheckpointError(0, f"{path / file} {what}. {instead(path, files)}")
+    return CheckpointError(f"{path / file} {what}. {instead(path, files)}")
 
 
 def at_step(folder: str | Path, files: Files = FILES) -> int | None:

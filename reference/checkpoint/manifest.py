@@ -160,9 +160,9 @@ def read_manifest(path: Path, files: Files = FILES) -> Manifest:
             read(0, content)
         return Manifest.from_json(content.tobytes().decode(errors="replace"))
     except OSError as error:
-        raise CheckpointError(error.errno, f"{file} cannot be read: {error.strerror}") from error
+        raise CheckpointError(f"{file} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise CheckpointError(0, f"{file} {error}. {instead(path, files)}") from None
+        raise CheckpointError(f"{file} {error}. {instead(path, files)}") from None
 
 
 def instead(path: Path, files: Files = FILES) -> str:

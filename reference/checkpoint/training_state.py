@@ -117,7 +117,7 @@ class TrainingState:
             count = fill(path, manifest, self.portions(), files)
             self._take(manifest, comm.rank)
         except (CheckpointError, ValueError) as found:
-            error = found.strerror or str(found) if isinstance(found, CheckpointError) else f"{path}: {found}"
+            error = str(found) if isinstance(found, CheckpointError) else f"{path}: {found}"
         agree(comm, error=error, raises=CheckpointError)
         self.loaded()
         return Loaded(manifest.step, manifest.extra, manifest.own, count)
