@@ -34,6 +34,7 @@ from reference.collectives.rounds import Blocks, execute
 from reference.collectives.select import Choice
 from reference.networks import Link, uniform
 from reference.perf.measure import measure
+from reference.recovery import openmpi
 from reference.ring_allreduce import in_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,7 +43,6 @@ SIZES = [4 * 4**k for k in range(13)]  # 4 B to 64 MiB
 LARGE = 64 * 2**10  # bytes: from here on bandwidth counts
 SECONDS_A_SIZE = 6.0
 AIMS = {"MPICH": (0.9, 2.0), "Open MPI": (1.1, 2.5), "gloo": (0.6, 0.2)}  # geometric mean from 64 KiB on, and below
-OPENMPI = ROOT / ".openmpi"
 
 
 # On every rank ---------------------------------------------------------------------------------------------------
@@ -160,14 +160,8 @@ def jobs() -> dict[str, tuple[list[str], dict[str, str]]]:
     """The MPI libraries there are: the command that starts ranks, and its environment."""
     ours = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
     found = {"MPICH": ([ours], {})}
-    if (OPENMPI / "bin/mpirun").exists():
-        settings = {
-            "MPI4PY_LIBMPI": str(OPENMPI / "lib/libmpi.so.40"),
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-        }
-        found["Open MPI"] = ([str(OPENMPI / "bin/mpirun")], settings)
+    if openmpi.installed():
+        found["Open MPI"] = ([str(openmpi.MPIRUN)], openmpi.SETTINGS)
     return found
 
 
