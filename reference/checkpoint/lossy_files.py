@@ -9,8 +9,9 @@ Idea      A program that forgets an fsync works on every day but one. To wait fo
           What survives is a file system again, to be read by the program that would read it after the crash.
 Before    kill -9 in a loop: the kernel lives, and writes everything later; nothing is ever lost
 After     each instant, each loss: the run that fails, with what it lost
-Exact     At each instant: all is lost, nothing is, each thing alone is lost, each thing alone survives. Other subsets
-          are not tried; their number grows as 2 to the number of things. A rename is one thing: both names, or neither.
+Exact     At each instant every combination is tried, as long as there are MOST at most, and they are few for a program
+          that flushes in time. Where there are more: nothing is lost, all is, each thing alone is, all but one thing.
+          A rename is one thing: both names, or neither.
           File systems promise more than the standard does (ext4 keeps the order of renames, for example), and a program
           that holds here does not depend on it.
 Source    Pillai et al., "All File Systems Are Not Created Equal: On the Complexity of Crafting Crash-Consistent
@@ -25,12 +26,16 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from .files import Files, Read
+
+MOST = 512  # combinations of losses at one instant
 
 
 class RecordedFiles(Files):
@@ -219,7 +224,7 @@ def _walk(root: Node, path: Path) -> Node:
 
 
 def _losses(root: Node) -> Iterator[list[Loss]]:
-    """What may be lost now: nothing, all, each thing alone, all but one thing."""
+    """What may be lost now, as the module says."""
     alone: list[list[Loss]] = []
     for node in root.all_nodes():
         alone += [[Loss(change.what, id(change))] for change in node.changes]
@@ -227,6 +232,10 @@ def _losses(root: Node) -> Iterator[list[Loss]]:
             half, zeros = node.content[: len(node.content) // 2], bytes(len(node.content))
             ways = {"all bytes": b"", "half the bytes": half, "the bytes, which are zeros,": zeros}
             alone.append([Loss(f"{how} of a file of {len(zeros)}", id(node), left) for how, left in ways.items()])
+    if prod(1 + len(ways) for ways in alone) <= MOST:
+        for chosen in product(*([None, *ways] for ways in alone)):
+            yield [loss for loss in chosen if loss]
+        return
     yield []
     for ways in alone:
         yield from ([loss] for loss in ways)

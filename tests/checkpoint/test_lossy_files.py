@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from reference.checkpoint import CheckpointError, at, committed, keep, read_manifest, save
+from reference.checkpoint import CheckpointError, at, committed, keep, lossy_files, read_manifest, save
 from reference.checkpoint.load import fill
 from reference.checkpoint.lossy_files import RecordedFiles, crashes
 from reference.checkpoint.mistakes import MISTAKES, ManifestFirst, NoFileSync, NoFolderSync, ShardsDeletedFirst
@@ -56,6 +56,14 @@ def broken(journal):
 def test_what_is_promised_is_there_after_every_crash(tmp_path):
     found, count = broken(record(tmp_path))
     assert not found and count > 80
+
+
+def test_of_a_right_save_every_combination_is_tried(tmp_path, monkeypatch):
+    """They are few, for little is not flushed at any time."""
+    journal = record(tmp_path)
+    every = [(crash.after, crash.files) for crash in crashes(journal)]
+    monkeypatch.setattr(lossy_files, "MOST", 10**9)
+    assert [(crash.after, crash.files) for crash in crashes(journal)] == every
 
 
 WORST = {  # the class, and what is found after one of the crashes

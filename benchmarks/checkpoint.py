@@ -1,0 +1,193 @@
+"""Checkpoints of a sharded state: save, load and reshard, against torch.distributed.checkpoint (DCP) and dd.
+
+    python benchmarks/checkpoint.py                  # 1 GiB over 4 ranks, in memory and on the drive, three minutes
+    python benchmarks/checkpoint.py --quick          # 256 MiB, few turns
+    python benchmarks/checkpoint.py --folder /nvme   # another drive
+
+The same ranks, started by mpirun, save the same tensors, cut by rows, with all of them, in turns: a disturbance of the
+machine meets all alike. The time is that of the slowest rank, from a barrier to the next. All flush their files. DCP
+runs as it is by default (torch.save and a pickle), and in its safetensors format. dd: each rank's bytes, by one process
+each, from and to memory. In memory: a folder in /dev/shm, where nothing has to reach a drive, so that what the
+programs do themselves is all there is. On the drive what was saved is dropped from the page cache before each load.
+Then 3 ranks load what 4 have saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from data_parallel import on_every_rank, quartiles, run_job
+from tabulate import tabulate
+
+from reference import mpi
+
+MIB = 2**20
+AIM = 1.0
+MEMORY = "/dev/shm"
+OURS, DCP, SAFETENSORS, DD = "ours", "DCP", "DCP, safetensors", "dd"
+ROWS, COLUMNS = 1200, 3495  # of a tensor of 16 MiB, that 4 and 3 ranks share evenly
+
+
+# On every rank --------------------------------------------------------------------------------------------------------
+
+
+class Programs:
+    """What this rank saves and loads; every method is called on all ranks."""
+
+    def __init__(self, comm, folder: Path, mib: int):
+        import torch
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Shard
+
+        from reference.checkpoint import at
+
+        self.comm, self.folder = comm, folder
+        n, shape = ROWS // comm.size, (ROWS, COLUMNS)
+        draw = torch.Generator().manual_seed(comm.rank)
+        own = {f"layers.{k}.weight": torch.rand(n, COLUMNS, generator=draw) for k in range(mib // 16)}
+        mesh = init_device_mesh("cpu", (comm.size,))
+        self.portions = {name: at(part, shape, (n * comm.rank, 0)) for name, part in own.items()}
+        self.state = {name: DTensor.from_local(part, mesh, [Shard(0)], run_check=False) for name, part in own.items()}
+        self.nbytes = sum(part.nbytes for part in own.values())
+        self.source = Path(MEMORY) / f"checkpoint_{os.getppid()}_{comm.rank}"
+
+    def save(self) -> dict[str, Callable[[], object]]:
+        """What saves."""
+        import torch.distributed.checkpoint as dcp
+        from torch.distributed.checkpoint import FileSystemWriter, HuggingFaceStorageWriter
+
+        from reference.checkpoint import save
+
+        self.source.write_bytes(os.urandom(MIB) * (self.nbytes // MIB))
+        return {
+            OURS: lambda: save(self.comm, self.folder / OURS, 1, self.portions),
+            DCP: lambda: dcp.save(self.state, storage_writer=FileSystemWriter(self.folder / DCP)),
+            SAFETENSORS: lambda: dcp.save(
+                self.state,
+                storage_writer=HuggingFaceStorageWriter(str(self.folder / SAFETENSORS), save_distributed=True),
+            ),
+            DD: lambda: dd(self.source, self.folder / f"dd{self.comm.rank}", "conv=fsync"),
+        }
+
+    def load(self) -> dict[str, Callable[[], object]]:
+        """What loads what was saved."""
+        import torch.distributed.checkpoint as dcp
+        from torch.distributed.checkpoint import FileSystemReader, HuggingFaceStorageReader
+
+        from reference.checkpoint import load
+
+        found = {
+            OURS: lambda: load(self.comm, self.folder / OURS, self.portions),
+            DCP: lambda: dcp.load(self.state, storage_reader=FileSystemReader(self.folder / DCP)),
+            SAFETENSORS: lambda: dcp.load(
+                self.state, storage_reader=HuggingFaceStorageReader(str(self.folder / SAFETENSORS))
+            ),
+        }
+        if self.comm.size == 3:
+            return found
+        return found | {DD: lambda: dd(self.folder / f"dd{self.comm.rank}", "/dev/null")}
+
+
+def dd(source: object, target: object, *flags: str) -> None:
+    """One dd with blocks of 4 MiB."""
+    command = ["dd", f"if={source}", f"of={target}", "bs=4M", *flags]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+
+
+def forget(folder: Path) -> None:
+    """Let the kernel forget what it has cached of the files in a folder."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            file = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(file)
+
+
+def in_turns(
+    comm, programs: dict[str, Callable], before: Callable[[str], object], turns: int
+) -> dict[str, list[float]]:
+    """Seconds of each turn, by name, after a turn for warming up; rank 0 does something before each."""
+    found = {name: [] for name in programs}
+    for turn in range(turns + 1):
+        for name in np.roll(list(programs), turn):
+            if comm.rank == 0:
+                before(name)
+            comm.Barrier()
+            start = mpi.wtime(comm)
+            programs[name]()
+            comm.Barrier()
+            found[name].append(comm.allreduce(mpi.wtime(comm) - start, mpi.MAX))
+    return {name: seconds[1:] for name, seconds in found.items()}
+
+
+def measure(comm, folder: Path, mib: int, turns: int) -> dict:
+    """4 ranks save and load; 3 load what is there."""
+    programs = Programs(comm, folder, mib)
+    found = {}
+    if comm.size == 4:
+
+        def remove(name: str) -> None:
+            shutil.rmtree(folder / name, ignore_errors=True)
+            for path in folder.glob("dd*") if name == DD else ():
+                path.unlink()
+
+        found["save"] = in_turns(comm, programs.save(), remove, turns)
+        programs.source.unlink()
+    on_drive = folder.parent != Path(MEMORY)
+    title = "load" if comm.size == 4 else "load by 3 ranks"
+    found[title] = in_turns(comm, programs.load(), lambda _: on_drive and forget(folder), turns)
+    return found
+
+
+# The parent -----------------------------------------------------------------------------------------------------------
+
+
+def rows(where: str, found: dict[str, dict[str, list[float]]]) -> list[list[str]]:
+    """Of each thing that was measured: the seconds, and ours over the faster DCP of the same turn."""
+    rows = []
+    for what, times in found.items():
+        seconds = {name: np.asarray(one) for name, one in times.items()}
+        best = min((DCP, SAFETENSORS), key=lambda name: np.median(seconds[name]))
+        ratio = seconds[OURS] / seconds[best]
+        columns = [quartiles(seconds[name], 1, 2) if name in seconds else "" for name in (OURS, DCP, SAFETENSORS, DD)]
+        verdict = "met" if np.median(ratio) <= AIM else "not met"
+        rows.append([f"{what}, {where}", *columns, f"{quartiles(ratio, 1, 2)} of {best}", verdict])
+    return rows
+
+
+def main() -> None:
+    """Parent, or one of its ranks."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="on the drive that is to be measured")
+    parser.add_argument("--quick", action="store_true", help="256 MiB, few turns")
+    for hidden in ("--out", "--mib", "--turns"):
+        parser.add_argument(hidden, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.out:
+        folder = Path(chosen.folder)
+        on_every_rank(chosen.out, lambda comm: measure(comm, folder, int(chosen.mib), int(chosen.turns)))
+        sys.exit()
+    mib = 256 if chosen.quick else 1024
+    table, library = [], ""
+    for where, base, turns in (("in memory", MEMORY, 5), ("on the drive", chosen.folder, 2)):
+        with tempfile.TemporaryDirectory(dir=base) as folder:
+            how = ["--folder", folder, "--mib", str(mib), "--turns", str(2 if chosen.quick else turns)]
+            for ranks in (4, 3):
+                found = run_job(ranks, __file__, *how)
+                library = found.pop("library")
+                table += rows(where, found)
+    print(f"{library}, {mib} MiB of 4 ranks, seconds, median (quartiles); aim: {AIM:.1f} of DCP's time")
+    heads = ["", OURS, DCP, SAFETENSORS, DD, "ratio", "aim"]
+    print(tabulate(table, heads, disable_numparse=True, stralign="right"))
+
+
+if __name__ == "__main__":
+    main()
