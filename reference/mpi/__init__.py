@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from . import failures
 from .datatypes import BFLOAT16 as BFLOAT16
 from .datatypes import Datatype as Datatype
 from .datatypes import Layout as Layout
@@ -49,6 +50,7 @@ INT, LONG, INT32_T, INT64_T, UINT8_T = map(datatype, ("INT", "LONG", "INT32_T", 
 ERR_ARG, ERR_BUFFER, ERR_COMM, ERR_DIMS = MPI.ERR_ARG, MPI.ERR_BUFFER, MPI.ERR_COMM, MPI.ERR_DIMS
 ERR_OP, ERR_RANK, ERR_ROOT, ERR_TAG, ERR_TYPE = MPI.ERR_OP, MPI.ERR_RANK, MPI.ERR_ROOT, MPI.ERR_TAG, MPI.ERR_TYPE
 ERR_COUNT, ERR_DISP, ERR_GROUP = MPI.ERR_COUNT, MPI.ERR_DISP, MPI.ERR_GROUP
+ERR_PROC_FAILED, ERR_PROC_FAILED_PENDING, ERR_REVOKED, ERR_IN_STATUS, ERR_PENDING = failures.CLASSES
 ERR_TRUNCATE, ERR_WIN = MPI.ERR_TRUNCATE, MPI.ERR_WIN
 ERR_RMA_RANGE, ERR_RMA_SHARED, ERR_RMA_SYNC = MPI.ERR_RMA_RANGE, MPI.ERR_RMA_SHARED, MPI.ERR_RMA_SYNC
 ERR_ASSERT, ERR_LOCKTYPE, ERR_REQUEST = MPI.ERR_ASSERT, MPI.ERR_LOCKTYPE, MPI.ERR_REQUEST
@@ -84,6 +86,7 @@ API = {
     "barrier bcast reduce allreduce allgather scatter gather alltoall",
     "requests": "Wait Test wait test Get_status Cancel Free Start",  # Start: of persistent ones (Send_init, ...)
     "messages": "Recv Irecv recv irecv",  # that a matched probe has taken (Mprobe, ...)
+    "failures": "Revoke Is_revoked Get_failed Ack_failed Agree Iagree Shrink Ishrink",
     "errors": "Get_errhandler Set_errhandler Abort",
     "datatypes": "Get_size Get_extent Get_true_extent Create_contiguous Create_vector Create_hvector Create_indexed "
     "Create_hindexed Create_indexed_block Create_hindexed_block Create_subarray Create_resized Dup Commit Free",

@@ -22,16 +22,22 @@ from .errors import (
     TypeMismatch,
     UnreceivedMessages,
 )
-from .launch import Slow, launch
+from .faults import BitFlip, DropMessage, Hang, Kill, Partition, Slow, random_kills
+from .launch import launch
 from .real.holder import close_job
 from .run import Run
 
 __all__ = [
+    "BitFlip",
     "BufferChanged",
     "CollectiveMismatch",
     "Deadlock",
+    "DropMessage",
     "Event",
+    "Hang",
+    "Kill",
     "LaunchError",
+    "Partition",
     "RankDied",
     "RankFailed",
     "RequestsLeft",
@@ -45,4 +51,5 @@ __all__ = [
     "close_job",
     "launch",
     "networks",
+    "random_kills",
 ]

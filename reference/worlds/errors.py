@@ -10,8 +10,9 @@ from dataclasses import dataclass
 class RankStatus:
     """One line of a roll call: what one rank was doing when the launch ended.
 
-    `state` is running, waiting, finished or failed, or stopped (a real rank, by a signal); `call` the MPI call it is
-    in, arguments included; `group` the communicator's name; `where` the "file:line" of the program that made the call.
+    `state` is running, waiting, finished or failed, killed or hung (by a fault), or stopped (a real rank, by a
+    signal); `call` the MPI call it is in, arguments included; `group` the communicator's name; `where` the "file:line"
+    of the program that made the call.
     """
 
     rank: int

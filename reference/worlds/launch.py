@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 
 from ..networks import Network, uniform
 from ..networks.network import check_cost
+from .faults import Fault, Slow, check_faults, slowness
 from .programs import (
     MOST_REAL_RANKS,
     check_program,
     check_routes,
-    check_slow,
     check_timeout,
     checked_ranks,
     checked_result,
@@ -25,16 +24,9 @@ from .run import Run
 from .sentry import MOST_RANKS
 from .virtual.communicator import Communicator, Context
 from .virtual.engine import Engine
+from .virtual.faulty import FaultyEngine
 
 SHARING = "fifo", "fair"
-
-
-@dataclass(frozen=True)
-class Slow:
-    """A fault: rank `rank` takes `factor` times as long for every computation (virtual cluster only)."""
-
-    rank: int
-    factor: float
 
 
 def launch(
@@ -43,7 +35,8 @@ def launch(
     *args: Any,
     world: str = "virtual",
     network: Network | None = None,
-    faults: Sequence[Slow] = (),
+    faults: Sequence[Fault] = (),
+    detection: float | Callable[[int, int], float] = 1e-3,
     buffered: bool = False,
     sharing: str = "fifo",
     overhead: float = 0.0,
@@ -53,7 +46,8 @@ def launch(
 
     world     "virtual": ranks in this process, on a simulated `network` (uniform() unless told), with a clock each.
               "mpi": real ranks, processes under mpirun; network, faults and buffered do not apply
-    faults    Slow(rank, factor), ...
+    faults    what goes wrong: Kill(rank, at=0.5), Slow(rank, factor), ... (faults.py). Virtual cluster only
+    detection seconds from the death of a rank until another one learns of it: a number, or detection(other, dead)
     sharing   what becomes of messages that meet on a port or link. "fifo": first come, first served, one at a time
               (networks/booking.py); "fair": they share its bandwidth (virtual/fair.py). Virtual cluster only
     overhead  seconds for which a rank's processor is busy with each send and each receive that it posts: LogGP's o. The
@@ -71,8 +65,7 @@ def launch(
     The time-out holds in every case. Code of C that keeps the Python interpreter to itself (`7**20_000_000`, a regular
     expression that backtracks for ever) cannot be ended alone: on the virtual cluster it ends *this process*, a
     notebook's kernel too, some 5 seconds after the time-out, with a report of every rank's line on stderr. Until then
-    Ctrl-C has no effect, and a second Ctrl-C ends the process at once (watchdog.py). Real ranks are processes of their
-    own: there such a launch raises TimedOut like any other.
+    Ctrl-C has no effect, and a second one ends the process at once (watchdog.py). Real ranks just raise TimedOut.
 
     Raises ValueError for impossible arguments, TypeError for what is no network (networks/network.py), and a
     LaunchError (errors.py) when the program does not end well.
@@ -90,17 +83,27 @@ def launch(
     if world != "virtual":
         raise ValueError(f"world is 'virtual' or 'mpi', got {world!r}")
     ranks = checked_ranks(ranks, MOST_RANKS, "each is a thread. collectives.evaluate() times far more, without any")
+    engine = _engine(ranks, network or uniform(), faults, detection, (buffered, sharing, overhead))
+    return _run_virtual(program, args, engine, timeout)
+
+
+def _engine(ranks: int, network: Any, faults: Sequence[Fault], detection: Any, how: tuple[bool, str, float]) -> Engine:
+    """The virtual cluster that was asked for: the plain one, unless something is to go wrong."""
+    _, sharing, overhead = how
     if sharing not in SHARING:
         raise ValueError(f"sharing is one of {', '.join(SHARING)}, got {sharing!r}")
     check_cost("overhead", overhead)
-    return _run_virtual(program, ranks, args, network or uniform(), faults, (buffered, sharing, overhead), timeout)
-
-
-def _run_virtual(program, ranks, args, network, faults, how, timeout) -> Run:
     check_routes(network, ranks)
-    for fault in faults:
-        check_slow(fault, ranks)
-    engine = Engine(ranks, network, {fault.rank: fault.factor for fault in faults}, *how)
+    check_faults(faults, ranks)
+    if not callable(detection):
+        check_cost("detection", detection)
+    if all(isinstance(fault, Slow) for fault in faults):
+        return Engine(ranks, network, slowness(faults), *how)
+    return FaultyEngine(ranks, network, faults, detection, *how)
+
+
+def _run_virtual(program: Callable, args: tuple, engine: Engine, timeout: float) -> Run:
+    ranks = len(engine.ranks)
     world = Context("world", range(ranks), "world")
     engine.contexts[world.key] = world
     copies = cloudpickle.dumps((program, args))
@@ -115,10 +118,11 @@ def _run_virtual(program, ranks, args, network, faults, how, timeout) -> Run:
     engine.run([life(rank) for rank in range(ranks)], timeout)
     done = engine.ranks
     return Run(
-        results=[rank.result for rank in done],
+        results=[None if rank.index in engine.deaths else rank.result for rank in done],
         seconds=max(rank.clock for rank in done),
         bytes_sent=[rank.bytes_sent for rank in done],
         messages=[rank.messages for rank in done],
         calls=[Counter(rank.calls) for rank in done],
         record=engine.record,
+        killed=dict(engine.deaths),
     )

@@ -64,14 +64,6 @@ def check_timeout(timeout: Any) -> None:
         raise ValueError(f"timeout is a number of seconds and must be positive, got {timeout!r} (math.inf: no limit)")
 
 
-def check_slow(fault: Any, ranks: int) -> None:
-    """ValueError unless the fault names a rank of the launch, and a positive and finite factor."""
-    rank, factor = fault.rank, fault.factor
-    whole = isinstance(rank, Integral) and not isinstance(rank, bool)
-    if not (whole and 0 <= rank < ranks and isinstance(factor, Real) and 0 < float(factor) < math.inf):
-        raise ValueError(f"{fault} does not fit a launch of {ranks} ranks with positive, finite factors")
-
-
 def check_routes(network: Any, ranks: int) -> None:
     """TypeError if this is no network, ValueError if it would cost what is no number: a clock would stop or jump."""
     networks.check_network(network)

@@ -22,6 +22,7 @@ class Run:
     calls       how often each rank called what: Counter({"Sendrecv": 14})
     record      what `timeline` is made from
     world       "virtual" or "mpi"
+    killed      ranks that a fault has killed, and when (s); each has the result None
     """
 
     results: list[Any]
@@ -31,6 +32,7 @@ class Run:
     calls: list[Counter]
     record: Record = field(repr=False)
     world: str = "virtual"
+    killed: dict[int, float] = field(default_factory=dict)
 
     @cached_property
     def timeline(self) -> Timeline:

@@ -11,21 +11,21 @@ from ... import mpi
 from ...collectives import operations
 from .. import spelling
 from ..buffers import as_buffer, as_vector
-from ..errors import CollectiveMismatch
 from .collective import Activity, Agent, Shadows
-from .completion import Completion
+from .completion import Arrival
 from .context import CollectiveCall, Context
 from .engine import Engine, Rank
-from .groups import Groups
+from .failing import raise_failed
 from .objects import OBJECT_COLLECTIVES
 from .place import Call
 from .plans import PLANS
 from .point_to_point import Lacking
 from .requests import VirtualRequest
+from .ulfm import Resilient
 from .windows import SharedWindow, VirtualWindow
 
 
-class Communicator(Groups):
+class Communicator(Resilient):
     """A communicator of the virtual cluster, as seen by one rank. Methods, names and meanings are mpi4py's.
 
     The collective calls themselves are made from PLANS and COLLECTIVES, at the end of this file.
@@ -42,16 +42,11 @@ class Communicator(Groups):
         """Check in for the group's next collective call: all ranks must make the same one, alike."""
         context, number = self._context, self._collectives
         self._collectives += 1
+        if self._me.failed:
+            self._all_alive()
         call = context.calls.setdefault(number, CollectiveCall(name, arguments, self.rank))
         if (call.name, call.arguments) != (name, arguments):
-            mine = f"{name}({spelling.spelled(arguments)})"
-            theirs = f"{call.name}({spelling.spelled(call.arguments)})"
-            cause = (
-                f"rank {self.rank} of group {self.name!r} calls {mine} as the group's collective number {number + 1}, "
-                f"but rank {call.first} called {theirs} there: all ranks of a group must make the same collective "
-                f"calls in the same order, with matching arguments"
-            )
-            self.refuse(CollectiveMismatch, cause)
+            self.mismatch(name, arguments, call, f"collective number {number + 1}")
         call.arrived[self.rank] = brought
         if len(call.arrived) == self.size:
             del context.calls[number]
@@ -89,8 +84,8 @@ class Communicator(Groups):
 
     def meet(self, name: str, brought: Any, **arguments: Any) -> list:
         """What every rank of the group brought, in order of rank, once all have come. Costs no time of its own."""
-        _, call = self._register(name, arguments, brought)
-        mine, engine = Completion(), self._engine
+        number, call = self._register(name, arguments, brought)
+        mine, engine = Arrival(number), self._engine
 
         def arrive(time: float) -> None:
             call.here.append(mine)
@@ -100,6 +95,8 @@ class Communicator(Groups):
 
         engine.post(self._me.clock, self._me.index, arrive)
         engine.wait(self._me, [mine])
+        if engine.errors:
+            raise_failed(engine, [mine])
         return [call.arrived[rank] for rank in range(self.size)]
 
     # Groups ----------------------------------------------------------------------------------------------------
@@ -152,8 +149,8 @@ class Communicator(Groups):
 
     def Free(self) -> None:
         """Give the communicator up; it refuses every call from now on."""
-        self._enter("Free")
-        self._freed = True
+        self._enter_always("Free")
+        self.bar(mpi.ERR_COMM)
 
 
 class NullCommunicator:

@@ -16,6 +16,7 @@ class Completion:
     """Something that will be complete at `done_at` seconds (None: not known yet); its `waiter` is told."""
 
     __slots__ = ("done_at", "waiter")
+    steadfast = False  # whether neither a failure nor Revoke ends it
 
     def __init__(self):
         self.done_at: float | None = None
@@ -79,6 +80,16 @@ class SmallReceive(Request):
     """A receive of an object into memory of limited size."""
 
     __slots__ = ("most",)
+
+
+class Arrival(Completion):
+    """A rank that has come to a collective call, the `number`-th of its communicator, and waits for the others."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        super().__init__()
+        self.number = number
 
 
 class Claim(Request):

@@ -14,7 +14,10 @@ class Context:
     def __init__(self, key: Any, group: Sequence[int], name: str):
         self.key, self.group, self.name = key, tuple(group), name
         self.rank_of = {world: rank for rank, world in enumerate(self.group)}
-        self.calls: dict[int, CollectiveCall] = {}
+        self.calls: dict[Any, CollectiveCall] = {}
+        self.views: list[Any] = []  # the communicators of its members
+        self.revoked: set[int] = set()  # ranks (in the world) who know that it is
+        self.acked: dict[int, int] = {}  # how many failures each of them has acknowledged
 
 
 class CollectiveCall:

@@ -14,17 +14,19 @@ what to report when the queue is empty although ranks are still waiting. That is
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from ctypes import c_long, py_object, pythonapi
 from heapq import heappop, heappush
 from math import inf
+from types import MappingProxyType
 from typing import Any
 
+from ... import mpi
 from ...networks.network import Network
 from ...perf.timeline import Record
 from .. import settings
-from ..errors import Deadlock, LaunchError, RankFailed, RequestsLeft, TimedOut, UnreceivedMessages
+from ..errors import Deadlock, LaunchError
 from ..spelling import error_text
 from . import report
 from .completion import Bell, Completion
@@ -32,6 +34,7 @@ from .isolation import RandomStates
 from .matching import Matching
 from .polling import Polls
 from .rank import Rank, be_batch_work, on_one_core
+from .verdicts import timed_out, verdict
 from .watchdog import WATCHDOG, Guard
 
 
@@ -39,6 +42,7 @@ class Aborted(BaseException):
     """Raised inside ranks when the launch is over; not an Exception, so that programs do not catch it by accident."""
 
 
+OVER = "finished", "failed"  # states of a rank whose program has ended
 _one_launch = threading.Lock()  # ranks exchange the process's random generators, so one engine runs at a time
 _inside = threading.local()  # .rank is set in the threads of ranks: a launch from there runs in their turn
 
@@ -46,27 +50,35 @@ _inside = threading.local()  # .rank is set in the threads of ranks: a launch fr
 class Engine:
     """All ranks, the queue of events, and what is waiting to be matched."""
 
+    mortal = False  # whether ranks can fail: FaultyEngine
+    deaths: Mapping[int, float] = MappingProxyType({})
+
     def __init__(
         self, ranks: int, network: Network, slow: dict[int, float], buffered: bool, sharing: str, overhead: float
     ):
         self.network, self.buffered, self.overhead = network, buffered, overhead
-        self.ranks = [Rank(index, slow.get(index, 1.0)) for index in range(ranks)]
+        self.ranks = [self._rank(index, slow.get(index, 1.0)) for index in range(ranks)]
         self.record = Record()
         self.error: LaunchError | None = None
         self.over = threading.Event()
         self.contexts: dict[Any, Any] = {}  # communicator id -> what its members share (communicator.Context)
-        self.messages = Matching(self, sharing)
+        self.messages = self._matching(sharing)
+        self.errors: dict[Completion, mpi.Exception] = {}  # what has failed, and is still to be raised
         self.windows: list[Any] = []  # every rank's view of each
         self.horizon = 0.0  # the latest completion known so far: up to then something is in flight
         self._queue: list = []  # events: (time, turn, rank, number, action, what that is about or None)
         self.polls = Polls(self)  # the same, of ranks that only look whether something has happened
         self.number = 0  # of events and polls so far
         self._ended = False
-        self._doom: tuple[type[LaunchError], str] | None = None
+        self.doomed: tuple[type[LaunchError], str] | None = None
         self._random = RandomStates(ranks)
         self._current = 0
 
-    # Running ---------------------------------------------------------------------------------------------------
+    def _rank(self, index: int, slow: float) -> Rank:
+        return Rank(index, slow)
+
+    def _matching(self, sharing: str) -> Matching:
+        return Matching(self, sharing)
 
     def run(self, programs: list[Callable[[], Any]], timeout: float) -> None:
         """Run one program a rank to the end; raise what went wrong."""
@@ -79,7 +91,8 @@ class Engine:
                 if not guard.wait(self.over, timeout / 2):
                     before = self._progress()
                     if not guard.wait(self.over, timeout / 2):
-                        self.abort(report.made(lambda: self._timed_out(timeout, before)))
+                        running, now = self.ranks[self._current], self._progress()
+                        self.abort(report.made(lambda: timed_out(self, running, timeout, before, now)))
             except BaseException as error:  # Ctrl-C, a signal handler's exception, no more threads to be had
                 self.abort(LaunchError(f"interrupted by {type(error).__name__}"))
                 raise
@@ -103,14 +116,14 @@ class Engine:
         be_batch_work()
         rank.gate.acquire()
         try:
-            if self.error is None:
+            if not self.over.is_set():
                 rank.result = program()
                 rank.state = "finished"
         except Aborted:
             return
         except BaseException as error:  # the program's own failure, whatever it is, is part of the report
             rank.error, rank.said, rank.state = error, error_text(error), "failed"
-        if self.error is None:
+        if not self.over.is_set():
             with suppress(Aborted):
                 self._hand_over(rank)
 
@@ -135,46 +148,27 @@ class Engine:
             return None  # nobody else comes before: this thread just goes on
         self._random.change(None if me is None else me.index, awake.index)
         awake.gate.release()  # from here on that thread runs, so this one touches nothing until its own gate opens
-        if me is not None and me.state == "waiting":  # a rank that has finished or failed never runs again
+        if me is not None and me.state not in OVER:  # a rank that has finished or failed never runs again
             me.gate.acquire()
-            if self.error is not None:
+            if self.over.is_set():
                 raise Aborted
         return None
 
     def _finish(self, me: Rank | None) -> None:
         """The queue is empty: everybody is through, or nobody will ever be."""
-        self.error = self.error or report.made(self._verdict)
+        self.error = self.error or report.made(lambda: verdict(self))
         self._end()
-        if me is not None and me.state == "waiting":
+        if me is not None and me.state not in OVER:
             raise Aborted
-
-    def _verdict(self) -> LaunchError | None:
-        """What went wrong, if anything."""
-        if any(rank.state == "failed" for rank in self.ranks):
-            return self._failure()
-        if self._doom is not None:
-            kind, cause = self._doom
-            return kind(cause, report.roll_call(self))
-        if any(rank.state == "waiting" for rank in self.ranks):
-            return Deadlock(report.deadlock_cause(self), report.roll_call(self))
-        for kind, left in ((UnreceivedMessages, report.unreceived(self)), (RequestsLeft, report.left(self))):
-            if left:
-                return kind(left, report.roll_call(self))
-        return None
-
-    def _failure(self, until: str = "") -> RankFailed:
-        failed = [rank for rank in self.ranks if rank.state == "failed"]
-        cause, calls, details = report.failure(self, failed)
-        return RankFailed(cause + until, calls, details, {rank.index: rank.error for rank in failed})
 
     def lost(self) -> bool:
         """Whether the launch cannot end well any more."""
-        return self._doom is not None or any(rank.state == "failed" for rank in self.ranks)
+        return self.doomed is not None or any(rank.state == "failed" for rank in self.ranks)
 
     def doom(self, kind: type[LaunchError], cause: str) -> None:
         """The program is wrong, but let every rank go as far as it gets: then the report shows where that was."""
-        if self._doom is None:
-            self._doom = kind, cause
+        if self.doomed is None:
+            self.doomed = kind, cause
 
     def abort(self, error: LaunchError) -> None:
         """End the launch with `error`: no rank goes on."""
@@ -193,26 +187,20 @@ class Engine:
         """Events, questions of pollers and messages so far."""
         return self.number - self.polls.asked, self.polls.asked, sum(rank.messages for rank in self.ranks)
 
-    def _timed_out(self, timeout: float, before: tuple[int, int, int]) -> LaunchError:
-        """The report; `before` was the progress at half time."""
-        running = self.ranks[self._current]
-        if any(rank.state == "failed" for rank in self.ranks):
-            return self._failure(
-                f"; rank {running.index} then went on until the {timeout:g} s of this launch were over"
-            )
-        if self._doom is not None:
-            why = f"it could not have ended well: {self._doom[1]}"
-        else:
-            why = report.time_out_cause(self, running, before, self._progress(), timeout)
-        cause = f"the launch took more than {timeout:g} s of real time; {why}"
-        return TimedOut(cause, report.roll_call(self), report.stack_of(running))
+    def reached(self, time: float, group: Sequence[int]) -> float:
+        """From when on the ranks of a group can reach each other; at once, where no fault keeps them apart."""
+        return time
+
+    def obstacles(self) -> list[str]:
+        """Which faults of the launch keep ranks waiting: none."""
+        return []
 
     def _join(self, guard: Guard) -> None:
         """See every thread off; one that does not listen gets the exception from outside."""
         for rank in self.ranks:
             if rank.thread is None or rank.thread.ident is None:
                 continue  # never started
-            rank.thread.join(None if self.error is None else 0.05)
+            rank.thread.join(0.05 if self.error or self.deaths else None)
             for _ in range(100):
                 if not rank.thread.is_alive():
                     break
@@ -241,6 +229,8 @@ class Engine:
 
     def wait(self, me: Rank, requests: list[Completion], any_one: bool = False) -> None:
         """Stop `me` until all (or any one) of the requests, at least one, are complete; its clock then shows when."""
+        if self.errors and any(request in self.errors for request in requests):
+            return  # what has failed is told at once, whatever else is awaited
         start, me.awaited = me.clock, requests
         if any_one:
             Bell(self, me, requests)
@@ -263,9 +253,10 @@ class Engine:
         self._hand_over(me)
         me.state = "running"
 
-    def act_as(self, me: Rank) -> None:
-        """Let the thread that works off events make calls of `me`."""
+    def act_as(self, me: Rank) -> bool:
+        """Let the thread that works off events make calls of `me`; whether it may."""
         self._current, me.state = me.index, "running"
+        return True
 
     def next_event(self) -> float:
         """When the next event is due; infinity if none is queued."""

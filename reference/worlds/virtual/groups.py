@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import mpi
 from .. import spelling
-from ..errors import ProgramAborted
+from ..errors import CollectiveMismatch, ProgramAborted
 from . import report
 from .persistent import Persistent
 
@@ -151,7 +151,7 @@ class Groups(Persistent):
 
     def Compare(self, comm: Groups) -> int:
         """IDENT, CONGRUENT (other messages), SIMILAR (another order, too) or UNEQUAL."""
-        self._enter("Compare")
+        self._enter_always("Compare")
         if comm._context is self._context:
             return mpi.IDENT
         same = self.group.Compare(comm.group)
@@ -167,6 +167,17 @@ class Groups(Persistent):
 
     is_inter, is_intra = property(Is_inter), property(Is_intra)
 
+    def mismatch(self, name: str, arguments: dict, call: Any, which: str) -> None:
+        """End the launch: this rank makes another collective call than the one who came first."""
+        mine = f"{name}({spelling.spelled(arguments)})"
+        theirs = f"{call.name}({spelling.spelled(call.arguments)})"
+        cause = (
+            f"rank {self.rank} of group {self.name!r} calls {mine} as the group's {which}, "
+            f"but rank {call.first} called {theirs} there: all ranks of a group must make the same collective "
+            f"calls in the same order, with matching arguments"
+        )
+        self.refuse(CollectiveMismatch, cause)
+
     def Get_errhandler(self) -> Any:
         """What becomes of errors: ERRORS_RETURN, mpi4py's choice. They become exceptions, which a program can catch."""
         return self._errhandler
@@ -178,7 +189,7 @@ class Groups(Persistent):
 
     def Abort(self, errorcode: int = 0) -> None:
         """End the launch, on all ranks at once."""
-        self._enter("Abort", spelling.plainly, f"errorcode={errorcode}")
+        self._enter_always("Abort", spelling.plainly, f"errorcode={errorcode}")
         engine, me = self._engine, self._me
         cause = f"rank {me.index} called Abort({errorcode}) on {self.name!r}"
         engine.abort(report.made(lambda: ProgramAborted(cause, report.roll_call(engine))))

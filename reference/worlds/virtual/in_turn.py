@@ -17,6 +17,7 @@ from typing import Any
 from ... import mpi
 from .. import spelling
 from .completion import Completion, Waiter
+from .failing import raise_failed
 from .place import Place, place
 from .point_to_point import PointToPoint, read_exchange, read_message
 from .rank import Rank
@@ -30,8 +31,8 @@ class ScheduledMessages(PointToPoint):
 
         What the iterator does in between is done by any thread: it must not depend on the rank's own.
         """
-        if self._freed:
-            raise mpi.Exception(mpi.ERR_COMM)
+        if self._barred:
+            raise self._refusal()
         self._engine.check(self._me)
         InTurn(self, exchanges, tag, place(sys._getframe(1))).carry_out()
 
@@ -57,7 +58,8 @@ class InTurn(Waiter):
         """The event: an exchange is complete. Go on; the rank wakes up after the last."""
         me = self.comm._me
         me.resume(time)
-        self.comm._engine.act_as(me)
+        if not self.comm._engine.act_as(me):
+            return None
         try:
             over = self.here(self._go_on)
         except BaseException as error:  # the rank's, and raised in its own thread
@@ -70,12 +72,17 @@ class InTurn(Waiter):
         me, engine = self.comm._me, self.comm._engine
         while True:
             if me.awaited:
+                awaited = me.awaited
                 engine.waited(me, self.start)
+                if engine.errors:
+                    raise_failed(engine, awaited)
             exchange = next(self.exchanges, None)
             if exchange is None:
                 return True
             me.awaited = self._begin(*exchange)
             self.start = me.clock
+            if engine.errors:
+                raise_failed(engine, me.awaited)
             if self.expects(me.awaited, me.clock):
                 return False
             me.clock = self.latest

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 from ... import mpi
-from ...networks.network import Network, among
 from .. import spelling
 from ..buffers import NOTHING, Buffer, as_buffer
 from ..errors import LaunchError
 from ..memory import overlap
 from .completion import CANCELLED, Completion, Request, SmallReceive
-from .context import Context
-from .engine import Engine, Rank
+from .failing import raise_failed
+from .member import Member
 from .objects import unpack
-from .place import Call, Place, place
 from .requests import VirtualRequest
 
 PROC_NULL, ANY_SOURCE, ANY_TAG, TAG_LIMIT = mpi.PROC_NULL, mpi.ANY_SOURCE, mpi.ANY_TAG, mpi.TAG_LIMIT
@@ -51,100 +47,8 @@ def read_exchange(outgoing: Any, dest: int, incoming: Any, source: int) -> tuple
     return out, come
 
 
-class PointToPoint:
-    """A communicator's half that a message needs: who I am, my clock, and all that sends and receives."""
-
-    def __init__(self, engine: Engine, me: Rank, context: Context):
-        self._engine, self._me, self._context = engine, me, context
-        self._collectives = 0
-        self.kept: dict[str, Any] = {}  # behind mpi.kept
-        self._freed = False
-        self.rank, self.size = context.rank_of[me.index], len(context.group)
-
-    def __bool__(self) -> bool:
-        return not self._freed
-
-    def __eq__(self, other: Any) -> bool:
-        if self is other:
-            return True
-        return self._freed and not other and (isinstance(other, (PointToPoint, mpi.Comm)))
-
-    __hash__ = object.__hash__
-
-    def __reduce__(self) -> Any:
-        raise ValueError("a communicator cannot be sent or stored: its messages are those of this launch")
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: rank {self.rank} of {self.size}>"
-
-    # Who and when ----------------------------------------------------------------------------------------------
-
-    def Get_rank(self) -> int:
-        """This rank's number in the group."""
-        return self.rank
-
-    def Get_size(self) -> int:
-        """The number of ranks in the group."""
-        return self.size
-
-    def Get_name(self) -> str:
-        """The group's name: what timelines and roll calls print."""
-        return self._context.name
-
-    def Set_name(self, name: str) -> None:
-        """Name the group."""
-        self._context.name = name
-
-    name = property(Get_name, Set_name)
-
-    @property
-    def network(self) -> Network:
-        """The network as the ranks of this group see it."""
-        return among(self._engine.network, self._context.group)
-
-    def wtime(self) -> float:
-        """This rank's clock in seconds."""
-        self._me.looked = True
-        return self._me.clock
-
-    def compute(self, seconds: float, reduced: int = 0) -> None:
-        """Behind mpi.compute."""
-        if seconds < 0:
-            raise ValueError(f"a computation cannot take {seconds} s")
-        self._engine.check(self._me)
-        self._me.clock = self._engine.computed(self._me, self._me.clock, seconds, reduced)
-
-    def charge(self, seconds: float, label: str) -> None:
-        """Behind mpi.charge."""
-        self._engine.check(self._me)
-        self._me.clock = self._engine.computed(self._me, self._me.clock, seconds, label=label)
-
-    def sleep(self, seconds: float) -> None:
-        """Behind mpi.sleep."""
-        if seconds < 0:
-            raise ValueError(f"cannot sleep for {seconds} s")
-        self._engine.check(self._me)
-        self._me.clock += seconds
-
-    def _enter(self, name: str, describe: Callable[..., str] = spelling.plainly, *values: Any) -> None:
-        """Note what this rank is about to call, with describe(*values) as its arguments, and from where."""
-        if self._freed:
-            raise mpi.Exception(mpi.ERR_COMM)
-        self._engine.check(self._me)
-        self.noted(place(sys._getframe(2)), name, describe, values)
-
-    def note(self, name: str, describe: Callable[..., str], *values: Any) -> None:
-        """_enter, also when the communicator has been freed: what it has begun is to be completed."""
-        self._engine.check(self._me)
-        self.noted(place(sys._getframe(2)), name, describe, values)
-
-    def noted(self, called_from: Place, name: str, describe: Callable[..., str], values: tuple) -> None:
-        """Count a call and note it."""
-        me = self._me
-        me.calls[name] += 1
-        me.call = Call(name, describe, values, self._context, called_from)
-
-    # Point to point --------------------------------------------------------------------------------------------
+class PointToPoint(Member):
+    """A communicator's half that a message needs: all that sends and receives."""
 
     def refuse(self, kind: type[LaunchError], cause: str) -> None:
         """End the launch with an error of the program; the others go on as far as they get, and then it is reported."""
@@ -200,6 +104,8 @@ class PointToPoint:
 
     def _finish(self, completion: Completion, status: mpi.Status | None) -> Any:
         """Take delivery of a completed request; the object it carried, if it carried one."""
+        if self._engine.errors:
+            raise_failed(self._engine, [completion])
         completion.take_delivery()
         if status is not None:
             self.tell(completion, status)
@@ -218,7 +124,10 @@ class PointToPoint:
     def _send(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> None:
         self._enter(name, spelling.sending, dest, tag, buffer)
         self._check_dest(dest, tag)
-        self._engine.wait(self._me, [self._post_send(buffer, dest, tag, synchronous)])
+        engine, requests = self._engine, [self._post_send(buffer, dest, tag, synchronous)]
+        engine.wait(self._me, requests)
+        if engine.errors:
+            raise_failed(engine, requests)
 
     def _isend(self, name: str, buffer: Buffer, dest: int, tag: int, synchronous: bool = False) -> VirtualRequest:
         self._enter(name, spelling.sending, dest, tag, buffer)
@@ -239,6 +148,8 @@ class PointToPoint:
         self._enter(name, spelling.exchanging, dest, sendtag, source, recvtag, incoming)
         requests = self._post_exchange(outgoing, dest, sendtag, incoming, source, recvtag)
         self._engine.wait(self._me, requests)
+        if self._engine.errors:
+            raise_failed(self._engine, requests)
         return self._finish(requests[0], status)
 
     def _post_exchange(self, outgoing, dest, sendtag, incoming, source, recvtag) -> list[Completion]:

@@ -8,6 +8,7 @@ from ... import mpi
 from .. import spelling
 from ..buffers import NOTHING, Buffer, as_buffer
 from .completion import Claim, Request
+from .failing import check_sender, raise_failed
 from .object_messages import ObjectMessages
 from .requests import VirtualRequest
 
@@ -81,9 +82,13 @@ class Probes(ObjectMessages):
             engine.wait(self._me, [probe])
         else:
             engine.poll(self._me)
+        if engine.errors:
+            raise_failed(engine, [probe])
         found = engine.messages.find(probe)
         if not wait:
             engine.polled(self._me, found is not None)
+            if found is None and self._me.failed:
+                check_sender(engine, self._me, probe)
         if found is not None:
             self._tell(found, status)
         return found is not None
@@ -128,6 +133,8 @@ class Probes(ObjectMessages):
         claim = self._filter(None, source, tag, kind=Claim)
         self._engine.messages.receive(self._me.clock, self._me, claim, self._me.turn(self._me.clock))
         self._engine.wait(self._me, [claim])
+        if self._engine.errors:
+            raise_failed(self._engine, [claim])
         self._tell(claim.message, status)
         return VirtualMessage(self, claim.message)
 

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -28,11 +28,13 @@ class Turns:
 class Rank(Waiter):
     """One virtual rank: its clock (seconds), its thread, and what it is doing.
 
-    `state` is running, waiting, finished or failed. `call` is the MPI call that it is in, or made last; `calls` tells
-    how often it has made which. `polls` counts polls in vain, since `asking_since`; `asked_at` is its clock at the last
-    one, `looked` whether it has read its clock since, `loop` where it polls and knows that nothing can come, for
-    `turns` times.
+    `state` is running, waiting, finished, failed, killed or hung. `call` is the MPI call that it is in, or made last;
+    `calls` tells how often it has made which. `polls` counts polls in vain, since `asking_since`; `asked_at` is its
+    clock at the last one, `looked` whether it has read its clock since, `loop` where it polls and knows that nothing
+    can come, for `turns` times.
     """
+
+    failed: Sequence[int] = ()  # those whom it knows to have failed, in the order of the news
 
     def __init__(self, index: int, slow: float):
         self.index, self.slow = index, slow
@@ -40,7 +42,7 @@ class Rank(Waiter):
         self.call: Any = None
         self.awaited: Any = ()  # what it is waiting for
         self.missing, self.latest = 0, 0.0
-        self.requests: set = set()  # those that the program has not seen complete
+        self.requests: dict = {}  # those that the program has not seen complete, in the order of their beginning
         self.gate = threading.Lock()  # closed while another rank runs
         self.gate.acquire()
         self.thread: threading.Thread | None = None

@@ -41,7 +41,7 @@ def roll_call(engine: Any) -> tuple[RankStatus, ...]:
 
 
 def _status(rank: Any) -> RankStatus:
-    if rank.state in ("finished", "failed"):
+    if rank.state in ("finished", "failed", "killed", "hung"):
         return RankStatus(rank.index, rank.state, rank.said.partition("\n")[0])
     if rank.call is None:
         return RankStatus(rank.index, rank.state)

@@ -11,6 +11,7 @@ from ..buffers import Buffer
 from ..errors import BufferChanged
 from . import report
 from .completion import Completion, Request
+from .failing import check_sender, raise_open, take_some_failed
 
 
 class VirtualRequest:
@@ -29,7 +30,7 @@ class VirtualRequest:
         self._completion = completion
         if completion is not None:
             self._before = None if self._watched is None else self._watched.now().tobytes()
-            self._comm._me.requests.add(self)
+            self._comm._me.requests[self] = None
 
     def __bool__(self) -> bool:
         return self._completion is not None
@@ -90,7 +91,7 @@ class VirtualRequest:
         if completion is None:
             raise mpi.Exception(mpi.ERR_REQUEST)
         self._comm.note("Request.Free", spelling.posted, completion)
-        self._comm._me.requests.discard(self)
+        self._comm._me.requests.pop(self, None)
         if isinstance(completion, Request):
             completion.take_delivery()
             completion.blocking = completion.buffer is not None and completion.buffer.scattered is None
@@ -101,6 +102,8 @@ class VirtualRequest:
         comm, completion = self._comm, self._completion
         comm.note(name, spelling.posted, completion)
         comm._engine.wait(comm._me, [completion])
+        if comm._engine.errors:
+            self._still_open()
         return self._take(status)
 
     def _test(self, name: str, status: mpi.Status | None) -> tuple[bool, Any]:
@@ -112,8 +115,15 @@ class VirtualRequest:
         done = self._done()
         comm._engine.polled(comm._me, done)
         if not done:
+            if comm._me.failed:
+                check_sender(comm._engine, comm._me, completion)
             return False, None
         return True, self._take(status)
+
+    def _still_open(self) -> None:
+        """Raise why the wait for it is over although it is not complete, and may still be: ERR_PROC_FAILED_PENDING."""
+        if self._completion.done_at is None:
+            raise_open(self._comm._engine, [self._completion])
 
     def _done(self) -> bool:
         """Whether it is complete at this rank's clock."""
@@ -123,7 +133,7 @@ class VirtualRequest:
     def _take(self, status: mpi.Status | None) -> Any:
         """The program learns that the request is complete."""
         completion, self._completion = self._completion, None
-        self._comm._me.requests.discard(self)
+        self._comm._me.requests.pop(self, None)
         changed = self._watched is not None and self._watched.now().tobytes() != self._before
         if changed or completion.changed():
             self._comm.refuse(BufferChanged, report.changed_cause(completion))
@@ -151,6 +161,8 @@ class VirtualRequest:
             return mpi.UNDEFINED
         _wait_for_one("Waitany", requests, active)
         known = [number for number in active if requests[number]._completion.done_at is not None]
+        if not known:
+            raise_open(requests[active[0]]._comm._engine, [requests[number]._completion for number in active])
         first = min(known, key=lambda number: requests[number]._completion.done_at)
         requests[first]._take(status)
         return first
@@ -270,6 +282,9 @@ def _statuses(statuses: Any, number: int) -> list:
 
 
 def _take_all(requests: Sequence[VirtualRequest], statuses: Any) -> None:
+    comm = next((request._comm for request in requests if request._completion is not None), None)
+    if comm is not None and comm._engine.errors:
+        return take_some_failed(requests, _statuses(statuses, len(requests)), comm._engine.errors)
     for request, status in zip(requests, _statuses(statuses, len(requests)), strict=False):
         if request._completion is None:
             forget(status)
