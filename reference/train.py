@@ -10,6 +10,7 @@
     mpirun -n 4 python -m reference.train --model gpt --context 4      # sequences shared by 4 ranks; see --attention
     mpirun -n 4 python -m reference.train --model gpt --zero 3 --clip 1  # chapter 10: shards; see --offload
     mpirun -n 8 python -m reference.train --model gpt --tensor 2 --stages 2 --zero 1 --recompute  # chapter 11: a mesh
+    mpirun -n 4 python -m reference.train --checkpoint run --every 20  # chapter 13: then again, with --resume
 
 Rank 0's model goes to all ranks; each takes its share of every batch; buckets of gradients are summed while the
 backward pass goes on (`reference/data_parallel/replica.py`); each rank applies the same average. In the end the ranks
@@ -20,6 +21,9 @@ sequences. Groups of so many ranks then share a copy of the model, each takes it
 the whole model in the end. --zero cuts the optimizer's state, and more, among all ranks. Any of them go together:
 then --data says how many groups share a batch, and --mesh which of the axes is innermost. Of a pipeline a step is also
 simulated, with the seconds that its actions took.
+--checkpoint saves the training as it goes, every so many steps or as often as --mtbf makes worth while. --resume goes
+on from the newest checkpoint, in this layout or another one; --resume STEP from an older one, and gives up those after
+it. Where there is no checkpoint --resume begins at the beginning, so that one command starts a job and starts it again.
 Exit status: 0 if all that was compared is equal, 1 if not, 2 for bad input.
 """
 
@@ -41,6 +45,8 @@ from torch import nn
 from .data_parallel.verdict import Verdict, verify
 from .layouts.catalogue import choose, flag
 from .layouts.catalogue import options as of_layouts
+from .layouts.checkpoints import OPTIONS, Checkpoints
+from .layouts.checkpoints import check_options as check_checkpoint_options
 from .layouts.layout import OPTIMIZERS, Layout, config, make_optimizer
 from .models import Config, Data, accuracy, digits, text, train
 from .perf.measure import Spread, spread
@@ -76,6 +82,8 @@ def parser() -> cli.Parser:
     p.add_argument("--rate", type=float, default=0.3, help="learning rate (default: 0.3)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--json", action="store_true", help="print one JSON object instead of lines; NaN becomes null")
+    for name, (_, how) in OPTIONS.items():
+        p.add_argument(flag(name), **how)
     headings = {layout: p.add_argument_group(layout.name) for layout, _, _ in of_layouts()}
     for layout, name, option in of_layouts():
         headings[layout].add_argument(flag(name), **option.how)
@@ -94,6 +102,7 @@ def check_arguments(options: argparse.Namespace) -> type[Layout]:
     if options.layers and options.model == "cnn":
         raise cli.BadInput(f"--layers {options.layers} is for the mlp and the gpt: the cnn always has the same ones")
     check_heads(options)
+    check_checkpoint_options(options)
     least, most = torch.finfo(torch.float32).smallest_normal, torch.finfo(torch.float32).max
     if not least <= options.rate <= most:
         raise cli.BadInput(f"--rate must be from {least:.1e} to {most:.1e}, as float32 is, got {options.rate}")
@@ -155,17 +164,22 @@ def run(comm, options: argparse.Namespace) -> int:
     kind, load = check_arguments(options), MODELS[options.model]
     data, unseen = cli.attempt(comm, f"no data for --model {options.model}", lambda: (load(True), load(False)))
     check_batch_sizes(comm.size, options, kind, len(data.y))
+    checkpoints = Checkpoints(comm, options) if options.checkpoint else None
     layout = made(kind, comm.size, options)
+    if checkpoints:
+        checkpoints.attach(layout)
     cli.check_writable(comm, "--timeline", options.timeline)
     torch.set_num_threads(1)  # ranks share the cores
     model = layout.build(options.seed + comm.rank)
     check_fits(comm, options, layout, model)
     if comm.rank == 0 and not options.json:
-        print(headline(comm, layout, options, model), flush=True)
+        begun = checkpoints.lines() if checkpoints else []
+        print("\n".join([headline(comm, layout, options, model), *begun]), flush=True)
     done = layout.train(comm, model, data)
     found = {"model": options.model, "layout": layout.name, "ranks": comm.size, "compress": options.compress}
     found |= {"late": False, "losses": done.losses} | done.about
     times = spread(done.seconds[1:] or [0.0])
+    found |= {"checkpoint": checkpoints.about()} if checkpoints else {}
     found |= {"accuracy": accuracy(model, unseen), "step_seconds": times._asdict()}
     serial = partial(serially, options, layout.build(options.seed), data)
     verdict = verify(comm, model, done.losses, serial, layout.inexact)

@@ -93,6 +93,13 @@ REFUSED = {  # program: (arguments, words of the refusal)
         ),
         (["--algorithm", "torus", "--group", "2", "--segments", "2"], "--segments 2 is for binary tree"),
     ],
+    "reference.supervise": [
+        (["--restarts", "-1"], "argument --restarts: '-1' is not a number of restarts from 0 to 999,999"),
+        (["--restarts", "1.5"], "argument --restarts: '1.5' is not a number of restarts"),
+        (["--back-off", "-1"], "argument --back-off: '-1' is not a number of seconds from 0 to 60"),
+        (["--back-off", "nan"], "argument --back-off: 'nan' is not a number of seconds"),
+        (["--sizes", "3,0"], "argument --sizes: '3,0' is no list of numbers of ranks: write 3,2"),
+    ],
     "reference.train": [
         (["--model", "x"], "argument --model: invalid choice: 'x'"),
         (["--optimizer", "x"], "argument --optimizer: invalid choice: 'x'"),
@@ -177,6 +184,13 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["--timeline", "x"], "--timeline is for pipelines: say with --stages"),
         (["--stages", "2", "--timeline", ""], "--timeline '' cannot be written"),
         (["--schedule", "DualPipe"], "--schedule is for pipelines: say with --stages how many ranks make a pipeline"),
+        (["--checkpoint", "/dev/null"], "--checkpoint /dev/null is no folder"),
+        (["--every", "0", "--checkpoint", "x"], "argument --every: '0' is not a whole number from 1 to 1,000,000,000"),
+        (["--keep", "0", "--checkpoint", "x"], "argument --keep: '0' is not a whole number from 1 to 1,000,000"),
+        (["--mtbf", "0", "--checkpoint", "x"], "argument --mtbf: '0' is not a time above 0: write seconds, or 5m, 3h"),
+        (["--resume", "-1", "--checkpoint", "x"], "argument --resume: '-1' is not a whole number from 0 to"),
+        (["--resume", "7", "--checkpoint", "/nowhere"], "--resume 7: there is no checkpoint of step 7 in /nowhere"),
+        (["--keep", "3", "--resume"], "--keep and --resume: say with --checkpoint in which folder"),
     ],
 }
 CASES = [(program, arguments, says) for program, refused in REFUSED.items() for arguments, says in refused]

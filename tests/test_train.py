@@ -63,6 +63,26 @@ def test_what_a_pipeline_prints(capsys):
     assert "\nnothing verified: one rank has no other" in said and "gradients are late" in said
 
 
+def test_a_training_is_saved_and_goes_on(tmp_path, capsys):
+    common = ["--checkpoint", str(tmp_path), "--batch", "12", "--rate", "0.1", "--every", "2"]
+    assert virtually(2, *common, "--steps", "3", "--resume", "--mtbf", "1h", "--keep", "1") == [0, 0]
+    assert f"checkpoints in {tmp_path}, none yet: from the beginning\n" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000003"]
+    assert virtually(1, *common, "--steps", "4", "--resume", "--json") == [0]
+    found = json.loads(capsys.readouterr().out)
+    assert found["verified"] and len(found["losses"]) == 4
+    assert found["checkpoint"]["resumed"] == 3 and found["checkpoint"]["saves"] == 1
+    assert virtually(1, *common, "--steps", "4", "--resume", "3") == [0]
+    said = capsys.readouterr().out
+    assert f"resumed after step 3 of {tmp_path}: 2 ranks, another layout\n" in said
+    assert {path.name for path in tmp_path.iterdir()} >= {"given-up.step-00000004", "step-00000004"}
+    assert virtually(2, *common, "--steps", "4", "--resume", "--stages", "2", "--layers", "2") == [
+        0,
+        0,
+    ]
+    assert "resumed after step 4" in capsys.readouterr().out  # there is no step left
+
+
 GPT_OPTIONS = ["--model", "gpt", "--layers", "1", "--steps", "2", "--batch", "4"]
 SHARED = [  # ranks, options, the model's heads, what is said of the layout
     (4, ["--tensor", "2"], {}, "2 groups of 2 ranks, each with 1/2 of each layer (tensor parallelism)\n"),

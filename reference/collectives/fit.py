@@ -15,7 +15,7 @@ Left out  Bends in the curves, where caches overflow or a library changes its pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
@@ -77,6 +77,18 @@ class Fit:
         if algorithm not in self.lines:
             raise ValueError(f"{algorithm!r} was not measured on this machine; there are: {', '.join(self.lines)}")
         return self._cost(algorithm, P, count, itemsize, Link(*self.lines[algorithm], self.gamma, inf))
+
+    def to_json(self) -> dict[str, Any]:
+        """What JSON can tell, without the samples."""
+        told = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "samples"}
+        return told | {"gap": None if self.gap == inf else self.gap}
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Fit:
+        """What `to_json` has told."""
+        lines = {name: (alpha, beta) for name, (alpha, beta) in told["lines"].items()}
+        gap = inf if told["gap"] is None else told["gap"]
+        return cls(**told | {"lines": lines, "samples": (), "gap": gap})
 
     def _cost(self, algorithm: str, P: int, count: int, itemsize: int, link: Link) -> float:
         options = self.options.get(algorithm, {})

@@ -23,7 +23,7 @@ Exact     fp16 ends at 65,504, and a sum of P numbers that fit need not fit. So 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -54,6 +54,10 @@ class PerBucket:
     def state(self, index: int):
         """What is kept for a bucket."""
         return self.kept[index][1]
+
+    def prepare(self, comm, flats: Sequence[Tensor]) -> None:
+        """Make the states of all buckets now, so that saved ones can be put into them."""
+        self.kept = {index: (flat, self.make(comm, index, flat)) for index, flat in enumerate(flats)}
 
 
 @collective

@@ -108,6 +108,16 @@ class Replica:
             for number, parameter in enumerate(self.parameters)
         ]
 
+    @property
+    def next_order(self) -> list[int]:
+        """In which the buckets are filled in the next step."""
+        return self._next_order or [number for bucket in self.assignment for number in bucket]
+
+    def take_order(self, order: Sequence[int]) -> None:
+        """Fill the buckets in this order from now on, and learn no other; between two steps, alike on all ranks."""
+        self._fill_in(order)
+        self._next_order, self._learning = None, False
+
     def remove(self) -> None:
         """Take the hooks off the module."""
         for hook in self._hooks:

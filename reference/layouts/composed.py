@@ -130,12 +130,14 @@ class Composed(Layout):
 
     def train(self, comm, model: nn.Module, data: Data) -> Trained:
         """As `train_on_mesh` does; of pipelines a step beside its simulation, too."""
-        chosen, steps = self.chosen, progress(comm, self.chosen)
+        chosen, steps = self.chosen, progress(comm, self.chosen, self.first)
         optimizer = partial(OPTIMIZERS[chosen.optimizer], lr=chosen.rate)
-        done = train_on_mesh(comm, self.how, cast(GPT, model), data, optimizer, steps, chosen.batch, chosen.seed)
+        done = train_on_mesh(
+            comm, self.how, cast(GPT, model), data, optimizer, steps, chosen.batch, chosen.seed, self.between
+        )
         about = {"mesh": self.axes.sizes, "zero": self.how.zero, "schedule": self.schedule.name}
         about |= {"stages": self.schedule.stages, "late": bool(self.inexact)}
-        if self.axes.sizes["pp"] == 1:
+        if self.axes.sizes["pp"] == 1 or not done.times:  # there are none if it was resumed after the last step
             return Trained(done.losses, done.seconds, about, done.typical if done.times else None)
         return Trained(done.losses, done.seconds, about | done.beside(), done.typical)
 

@@ -73,4 +73,5 @@ class ContextParallel(DataParallel):
             loss_sum=without_empty(loss_sum),
             own=lambda data: shard(data, self.tokens, group.rank),
             collect=lambda: model.load_state_dict(cut.model.state_dict()) and None,
+            prefix="model.",
         )

@@ -14,12 +14,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from .. import cli, mpi
 from ..compression import hooks
 from ..compression.reduce import CannotEncode
 from ..data_parallel import replicate
 from ..data_parallel.accumulation import accumulate
+from ..data_parallel.between import InTraining
 from ..data_parallel.replica import Replica, start_allreduce
 from ..models import Data, batch, loss_sum
 from .layout import Layout, Option, Trained, make_optimizer, progress
@@ -54,6 +56,7 @@ class Part(NamedTuple):
     own         what of its share this rank takes: Data -> Data
     collect     puts the trained parts together again, into the whole model on every rank
     communicate how a bucket is summed (Replica)
+    prefix      of the module's names, before those of the serial model
     """
 
     copies: Any
@@ -63,6 +66,7 @@ class Part(NamedTuple):
     own: Callable[[Data], Data] = lambda data: data
     collect: Callable[[], None] = nothing
     communicate: Callable[[Any, int, Tensor], Any] = start_allreduce
+    prefix: str = ""
 
 
 class DataParallel(Layout):
@@ -101,20 +105,27 @@ class DataParallel(Layout):
         """All of the model. Collective."""
         return Part(comm, model, (comm.rank, comm.size))
 
-    def trainer(self, part: Part) -> tuple[Any, Callable[[], Any]]:
-        """What goes backward, as a Replica does, and what takes a step of the optimizer. Collective."""
+    def trainer(self, part: Part) -> tuple[Any, Optimizer, Callable[[], Any]]:
+        """What goes backward, as a Replica does, the optimizer, and what takes a step. Collective."""
         chosen = self.chosen
         replica = Replica(part.copies, part.module, chosen.bucket, order=chosen.order, communicate=part.communicate)
         replica.communicate = hooks.chosen(chosen.compress, replica)
-        return replica, make_optimizer(chosen, part.module.parameters()).step
+        optimizer = make_optimizer(chosen, part.module.parameters())
+        return replica, optimizer, optimizer.step
+
+    def parts(self, trainer: Any) -> dict[str, Any]:
+        """What of an `InTraining` the trainer is."""
+        return {"replica": trainer}
 
     def train(self, comm, model: nn.Module, data: Data) -> Trained:
         """Raises BadInput on every rank if a gradient cannot be encoded, for it is NaN."""
         chosen, losses, seconds = self.chosen, [], []
         replicate.broadcast_parameters(comm, model)
         part = self.part(comm, model)
-        replica, step = self.trainer(part)
-        for number in progress(comm, chosen):
+        replica, optimizer, step = self.trainer(part)
+        named = [(name.removeprefix(part.prefix), weight) for name, weight in part.module.named_parameters()]
+        training = InTraining(named, [optimizer], losses, **self.parts(replica))
+        for number in self.between(training, progress(comm, chosen, self.first)):
             mine = part.own(batch(data, chosen.batch, number, chosen.seed, *part.share))
             start = mpi.wtime(comm)
             try:

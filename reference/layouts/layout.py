@@ -16,6 +16,7 @@ from torch import nn
 from tqdm import trange
 
 from .. import cli
+from ..data_parallel.between import Between, straight_on
 from ..data_parallel.groups import check_groups
 from ..models import CNN, GPT, MLP, Config, Data
 from ..pipeline.simulate import Times
@@ -48,6 +49,7 @@ class Layout(ABC):
     asks            what its value says, in words: how many ranks make a group, unless told
     options         those that it brings, by their names; others: those of other layouts that it also takes
     micro_batches   into how many parts a share is cut, for each rank of a group, unless told
+    first, between  the first step, and what happens between the steps: checkpoints
     """
 
     name: ClassVar[str]
@@ -56,6 +58,8 @@ class Layout(ABC):
     asks: ClassVar[str] = ""
     options: ClassVar[dict[str, Option]]
     others: ClassVar[tuple[str, ...]] = ()
+    first: int = 0
+    between: Between = staticmethod(straight_on)
 
     def __init__(self, ranks: int, chosen: argparse.Namespace):
         self.ranks, self.chosen = ranks, chosen
@@ -132,7 +136,8 @@ def make_optimizer(chosen: argparse.Namespace, weights) -> torch.optim.Optimizer
     return optimizer
 
 
-def progress(comm, chosen: argparse.Namespace) -> trange:
+def progress(comm, chosen: argparse.Namespace, first: int = 0) -> trange:
     """The numbers of the steps, with a bar where somebody looks."""
     hidden = True if comm.rank or chosen.json else None
-    return trange(chosen.steps, disable=hidden, leave=False, desc=chosen.model)
+    of = {"initial": min(first, chosen.steps), "total": chosen.steps}
+    return trange(first, chosen.steps, disable=hidden, leave=False, desc=chosen.model, **of)

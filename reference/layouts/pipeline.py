@@ -85,8 +85,12 @@ class Pipeline(Layout):
 
     def train(self, comm, model: nn.Module, data: Data) -> Trained:
         """As `train_pipeline` does; and a step beside its simulation."""
-        chosen, steps = self.chosen, progress(comm, self.chosen)
+        chosen, steps = self.chosen, progress(comm, self.chosen, self.first)
         optimizer = partial(make_optimizer, chosen)
-        done = trainer.train_pipeline(comm, self.schedule, model, data, optimizer, steps, chosen.batch, chosen.seed)
+        done = trainer.train_pipeline(
+            comm, self.schedule, model, data, optimizer, steps, chosen.batch, chosen.seed, self.between
+        )
         about = {"schedule": self.schedule.name, "stages": self.schedule.stages, "late": bool(self.inexact)}
+        if not done.times:  # it was resumed after the last step
+            return Trained(done.losses, done.seconds, about)
         return Trained(done.losses, done.seconds, about | done.beside(), done.typical)

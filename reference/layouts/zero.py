@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from torch import nn
+from torch.optim import Optimizer
 
 from ..data_parallel.groups import check_groups
 from ..tiers.files import FileTier
@@ -111,7 +112,11 @@ class Zero(DataParallel):
 
         return Part(comm, module, (comm.rank, comm.size), collect=collect)
 
-    def trainer(self, part: Part) -> tuple[Any, Callable[[], Any]]:
+    def parts(self, trainer: Any) -> dict[str, Any]:
+        """It is a stage."""
+        return {"stage": trainer}
+
+    def trainer(self, part: Part) -> tuple[Any, Optimizer, Callable[[], Any]]:
         """The stage, which goes backward and takes the steps. Collective."""
         chosen, comm = self.chosen, part.copies
         make_optimizer = partial(OPTIMIZERS[chosen.optimizer], lr=chosen.rate)
@@ -127,4 +132,4 @@ class Zero(DataParallel):
         else:
             kind = Stage1 if chosen.zero == 1 else Stage2
             self.stage = kind(comm, part.module, make_optimizer, bucket_bytes=chosen.bucket)
-        return self.stage, partial(self.stage.step, chosen.clip)
+        return self.stage, self.stage.optimizer, partial(self.stage.step, chosen.clip)

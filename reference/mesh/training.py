@@ -35,6 +35,7 @@ from ..collectives.fit import known
 from ..data_parallel import replicate
 from ..data_parallel.accumulation import micro_batches
 from ..data_parallel.average import by_type, global_count, trained_gradients
+from ..data_parallel.between import Between, InTraining, straight_on
 from ..models import GPT, Data, batch, seeded
 from ..models.loss import targets
 from ..pipeline.runtime.executor import Pipeline
@@ -102,11 +103,12 @@ def train_on_mesh(
     steps: Iterable[int],
     size: int,
     seed: int = 0,
+    between: Between = straight_on,
 ) -> PipelineResult:
     """Train the model in place on batches of `size` samples; in the end every rank has all of it.
 
-    make_optimizer: gets [(name, parameter)], as for ZeRO. steps: their numbers. Collective. Raises ValueError on every
-    rank for a mesh of another size, and for what `refused` tells.
+    make_optimizer: gets [(name, parameter)], as for ZeRO. steps: their numbers; between: what happens between them.
+    Collective. Raises ValueError on every rank for a mesh of another size, and for what `refused` tells.
     """
     if why := refused(how):
         raise ValueError(why)
@@ -120,7 +122,7 @@ def train_on_mesh(
         else OnePipeline(mesh, part, how, make_optimizer, seed, ends)
     )
     losses, seconds, times = [], [], []
-    for number in steps:
+    for number in between(training.state(losses), steps):
         mine = batch(data, size, number, seed, mesh.coordinate("dp"), mesh.size("dp"))
         mine = mine if how.tokens is None else shard(mine, how.tokens, mesh.coordinate("cp"))
         start = mpi.wtime(comm)
@@ -186,6 +188,13 @@ class OnePipeline:
         """By name, what this rank holds in the end."""
         return {name: parameter.detach() for name, parameter in self.named.items()}
 
+    def state(self, losses: list[float]) -> InTraining:
+        """What is trained here."""
+        optimizers = list(self.pipeline.optimizers.values())
+        if not self.late:
+            optimizers = [self.sharded.optimizer if self.sharded else self.optimizer]
+        return InTraining(list(self.named.items()), optimizers, losses, self.sharded)
+
     def times(self) -> list:
         """Of the last step."""
         return [self.pipeline.times()]
@@ -225,6 +234,10 @@ class OneStage:
         """By name, what this rank holds in the end."""
         state = full_state(self.stage)["module"]
         return {name: state[name] for name, _ in self.part.named_parameters()}
+
+    def state(self, losses: list[float]) -> InTraining:
+        """What is trained here."""
+        return InTraining(list(self.part.named_parameters()), [self.stage.optimizer], losses, self.stage)
 
     def times(self) -> list:
         """None: nothing here has a schedule."""

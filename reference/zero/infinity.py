@@ -129,6 +129,35 @@ class Infinity(Stage3):
         self.steps += 1
         return norm
 
+    # Between steps ----------------------------------------------------------------------------------------------------
+
+    def bring(self) -> None:
+        """Read weights and state of all shards into memory. Raises TierError, on this rank."""
+        for number, group in enumerate(self._paged(self.trained)):
+            with _disable_current_modes():
+                state = torch.empty(self.rows, group.n, dtype=group.master.dtype)
+            self.files.start_read(f"state{number}", state).wait()
+            self._install(number, group, state)
+
+    def let_go(self, changed: bool) -> None:
+        """Write what `bring` has read, if it was changed, and let go of it. Collective; raises TierError as `step`."""
+        for number, group in enumerate(self._paged(self.trained)):
+            keys = shaped_keys(self.optimizer, group.pieces)
+            with _disable_current_modes():
+                state = torch.zeros(self.rows, group.n, dtype=group.master.dtype)
+            weights, *rows = [self.parts(group, row) for row in state]
+            for i, piece in enumerate(group.pieces):
+                weights[i].copy_(piece.detach())
+                for key, row in zip(keys, rows):
+                    row[i].copy_(self.optimizer.state[piece].pop(key))
+            if changed:
+                self._keys[number] = keys
+                self.files.start_write(f"state{number}", state)
+                self.files.start_write(group.name, state[0].to(group.dtype))
+            group.leave()
+        if changed:
+            self.files.commit(self.steps, note=self._rest())
+
     # Shard by shard ---------------------------------------------------------------------------------------------------
 
     def _page(self) -> str:
@@ -160,11 +189,7 @@ class Infinity(Stage3):
 
     def _step_shard(self, number: int, group: FileGroup, state: Tensor, weights: Tensor) -> None:
         """On the host: step this group's pieces, which lie in row 0 of state [rows, n]; the others have no gradient."""
-        parts = [self.parts(group, row) for row in state]
-        for i, piece in enumerate(group.pieces):
-            piece.data = parts[0][i]
-            for key, row in zip(self._keys[number], parts[1:]):
-                self.optimizer.state[piece][key] = row[i]
+        parts = self._install(number, group, state)
         group.set_gradients()
         self.optimizer.step()
         group.clear()
@@ -174,6 +199,15 @@ class Infinity(Stage3):
                 row[i].copy_(self.optimizer.state[piece].pop(key))  # new ones, in the first step; else it lies there
         weights.copy_(state[0])
         group.leave()
+
+    def _install(self, number: int, group: FileGroup, state: Tensor) -> list[list[Tensor]]:
+        """Make the rows of a state [rows, n] the pieces and what is kept of them; the rows as views, by piece."""
+        parts = [self.parts(group, row) for row in state]
+        for i, piece in enumerate(group.pieces):
+            piece.data = parts[0][i]
+            for key, row in zip(self._keys[number], parts[1:]):
+                self.optimizer.state[piece][key] = row[i]
+        return parts
 
     @staticmethod
     def _paged(groups: list[Group]) -> list[FileGroup]:

@@ -66,9 +66,8 @@ class HostGroup(Resident):
         self.master.copy_(self.sharding.shard(self.parameters, self.comm.rank))
 
     def own_weights(self) -> Tensor:
-        """What has come up."""
-        assert self.arrived is not None
-        return self.arrived
+        """What has come up; between the steps, what the host has."""
+        return self.master.to(self.dtype) if self.arrived is None else self.arrived
 
     def add(self, received: Tensor) -> None:
         """Send a sum that has arrived on [n] to the host."""
@@ -207,6 +206,10 @@ class Offload(Stage2):
         """Hand down what has been reduced by now, also what was started just now."""
         super()._advance()
         self._under_way = [request for request in self._under_way if not request.Test()]
+
+    def update_weights(self) -> None:
+        super().update_weights()
+        self._versions = self._seen()
 
     def _begin_step(self) -> None:
         if self._updates:

@@ -58,6 +58,14 @@ class Stage:
         self.update_weights()
         return norm
 
+    def bring(self) -> None:
+        """Between two steps: have the shards in `pieces`, and the optimizer's state of them; here they always are."""
+
+    def let_go(self, changed: bool) -> None:
+        """After `bring`: the shards are no longer looked at, and were changed, on all ranks, or not. Collective."""
+        if changed:
+            self.update_weights()
+
     def _has_gradients(self) -> bool:
         """Whether the shards have the gradients of a step."""
         return all(group.gradient is not None for group in self.trained)

@@ -23,6 +23,7 @@ from ... import mpi
 from ...data_parallel import replicate
 from ...data_parallel.accumulation import micro_batches
 from ...data_parallel.average import average_gradients, trained_gradients
+from ...data_parallel.between import Between, InTraining, straight_on
 from ...data_parallel.groups import check_groups, groups
 from ...models import Data, batch
 from ...models.loss import targets
@@ -74,10 +75,12 @@ def train_pipeline(
     steps: Iterable[int],
     size: int,
     seed: int = 0,
+    between: Between = straight_on,
 ) -> PipelineResult:
     """Train the model in place on batches of `size` samples; in the end every rank has all of it.
 
-    steps: their numbers, such as range(100). Collective. Raises ValueError on every rank as `check_training` does.
+    steps: their numbers, such as range(100); between: what happens between them. Collective. Raises ValueError on every
+    rank as `check_training` does.
     """
     check_training(comm.size, schedule, model)
     pipe, copies = groups(comm, schedule.ranks, "pp")
@@ -89,7 +92,9 @@ def train_pipeline(
     weights = [w for w in nn.ModuleList(pipeline.stages.values()).parameters() if w.requires_grad]
     own = optimizer(weights) if many and weights else None
     losses, seconds, times = [], [], []
-    for number in steps:
+    named = [(name, copy) for name, here in pipeline.shared.copies.items() for copy in here]
+    optimizers = [own] if own else list(pipeline.optimizers.values())
+    for number in between(InTraining(named, optimizers, losses, comms={"copies": copies}), steps):
         part = batch(data, size, number, seed, copies.rank, copies.size)
         start = mpi.wtime(comm)
         losses.append(_step(pipeline, copies, weights, own, part, number))
