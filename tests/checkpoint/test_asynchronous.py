@@ -53,6 +53,24 @@ def test_each_checkpoint_is_the_state_of_its_step(tmp_path, world):
         assert found == [([step], {"step": step}) for step in range(1, 5)]
 
 
+def test_nothing_is_written_before_it_has_been_copied(tmp_path):
+    """A drive that is quicker than the way to the host's memory."""
+    found, _ = launch(partial(train, host=DRIVE, drive=HOST), 1, tmp_path, 3, 1e-2).results[0]
+    assert [values for values, _ in found] == [[1.0], [2.0], [3.0]]
+
+
+def test_what_goes_into_the_manifest_is_that_of_its_step_too():
+    def program(comm):
+        store, extra = ObjectStore(), {"rate": 0.1}
+        saver = AsynchronousSaver(comm, "run", 2, HOST, DRIVE, store)
+        saver.save(1, portions(comm, torch.zeros(N)), extra)
+        extra["rate"] = 0.2
+        saver.drain()
+        return load(comm, "run", portions(comm, torch.empty(N)), files=store).extra
+
+    assert launch(program, 1).results == [{"rate": 0.1}]
+
+
 def test_without_waiting_for_the_copy_a_checkpoint_is_of_no_step(tmp_path):
     """The mistake: the optimizer changes what has not been copied. On the virtual cluster this is so in every run."""
     found, _ = launch(partial(train, wait=False, host=HOST, drive=DRIVE), 1, tmp_path, 2, 1e-3).results[0]
