@@ -14,7 +14,6 @@ Source    Chen, Toueg and Aguilera, On the Quality of Service of Failure Detecto
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -116,8 +115,8 @@ def judge(detector: FailureDetector, times: Sequence[float], arrived: Sequence[f
 def measured(interval: float, seconds: float, load: Callable[[], object] | None = None) -> np.ndarray:
     """Gaps between heartbeats of a thread of this process while its main thread works, [about seconds / interval].
 
-    load: what the main thread calls again and again; None: it sleeps. The heartbeat thread shares the interpreter with
-    it, as that of a training process does.
+    load: what the main thread calls again and again, until there is a gap at least; None: it sleeps. The heartbeat
+    thread shares the interpreter with it, as that of a training process does.
     """
     beats: list[float] = []
     stop = threading.Event()
@@ -129,8 +128,8 @@ def measured(interval: float, seconds: float, load: Callable[[], object] | None 
     thread = threading.Thread(target=beat, daemon=True)
     end = time.perf_counter() + seconds
     thread.start()
-    while (left := end - time.perf_counter()) > 0:
-        load() if load else time.sleep(left)
+    while (left := end - time.perf_counter()) > 0 or len(beats) < 2:
+        load() if load else time.sleep(max(left, interval))
     stop.set()
     thread.join()
-    return np.diff(beats) if len(beats) > 1 else np.array([math.inf])
+    return np.diff(beats)

@@ -134,7 +134,8 @@ class Saving:
     def _wait(self, env):
         """Until the newest checkpoint is complete."""
         began = env.now
-        yield env.timeout(max(0.0, self.kept[-1][0] - began))
+        if self.kept[-1][0] > began:
+            yield env.timeout(self.kept[-1][0] - began)
         self.waiting += env.now - began
 
     def _fail(self, now: float, needs: int) -> None:

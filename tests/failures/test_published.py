@@ -1,5 +1,7 @@
 """Published rates: sums that their sources print."""
 
+import math
+
 import pytest
 
 from reference.failures.published import llama3_interruptions, runs
@@ -27,3 +29,8 @@ def test_rsc_1_projects_what_its_authors_do():
 
 def test_every_run_names_its_source():
     assert all(run.source and run.counted and run.seen for run in runs())
+
+
+def test_e3_41_what_five_minutes_cost_depends_on_the_number_of_machines():
+    lost = [1 - math.exp(-5 / 60 / runs()[0].mtbf(gpus)) for gpus in (64, 16384, 100000)]
+    assert lost == pytest.approx([1e-4, 0.027, 0.152], rel=0.06)
