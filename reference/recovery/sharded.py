@@ -31,7 +31,7 @@ import numpy as np
 from .replicated import Rule, adam, mine
 from .reshard import hauls, owners
 from .samples import next_samples
-from .shrink import TooFew, survive
+from .shrink import TooFew, settled, survive, together
 
 HAUL_TAG, COPY_TAG = 1, 2
 
@@ -138,24 +138,26 @@ def holders(heard: list[Heard], n: int) -> list[tuple[int, range]] | None:
 
 
 def recover(comm, problem: Any, held: Holding, fallback: Callable[[], Whole] | None = None) -> None:
-    """Cut the state anew for these ranks, at the newest step that all of them have. Collective.
+    """Cut the state anew for these ranks, at the newest step that all of them have: on all, or on none. Collective.
 
     Raises TooFew on every rank if a shard is lost and there is no fallback, which reads the whole state elsewhere.
     """
+    fresh = together(comm, lambda: _prepared(comm, problem, held, fallback))
+    if fresh is None:
+        raise TooFew("a rank died together with the partner that had the copy of its shard: load a checkpoint")
+    held.rank, held.ranks, held.versions = fresh.rank, fresh.ranks, fresh.versions
+
+
+def _prepared(comm, problem: Any, held: Holding, fallback: Callable[[], Whole] | None) -> Holding | None:
+    """What this rank will hold; None if a shard is lost for good. Collective."""
     heard = [Heard(*one) for one in comm.allgather((held.rank, held.ranks, held.steps()))]
     if all((one.rank, one.ranks) == (now, comm.size) for now, one in enumerate(heard)):
         step = min(max(one.steps) for one in heard)
-        held.versions = [held.at(step)]
-        return
+        return Holding(held.rank, held.ranks, [held.at(step)])
     held_by = holders(heard, problem.n)
     if held_by is None:
-        if fallback is None:
-            raise TooFew("a rank died together with the partner that had the copy of its shard: load a checkpoint")
-        fresh = begin(comm, problem, fallback())
-    else:
-        fresh = cut_anew(comm, problem.n, held, heard, held_by)
-    comm.Agree(1)  # from here on all have the new cut, or none has
-    held.rank, held.ranks, held.versions = fresh.rank, fresh.ranks, fresh.versions
+        return begin(comm, problem, fallback()) if fallback else None
+    return cut_anew(comm, problem.n, held, heard, held_by)
 
 
 def cut_anew(comm, n: int, held: Holding, heard: list[Heard], held_by: list[tuple[int, range]]) -> Holding:
@@ -187,19 +189,18 @@ def _have(held: Holding, step: int, n: int, part: range) -> np.ndarray:
 def haul(comm, held_by, wanted: list[range], have: Callable[[range], np.ndarray]) -> np.ndarray:
     """[2, elements] of what this rank wants, from who has it; have(elements) gives what is here. Collective."""
     own = np.empty((2, len(wanted[comm.rank])))
-    first, requests, arriving = wanted[comm.rank].start, [], []
-    for move in hauls(held_by, wanted):
-        part = range(move.start, move.stop)
-        into = own[:, move.start - first : move.stop - first]
-        if move.source == move.dest == comm.rank:
-            into[:] = have(part)
-        elif move.source == comm.rank:
-            requests.append(comm.Isend(np.ascontiguousarray(have(part)), move.dest, HAUL_TAG))
-        elif move.dest == comm.rank:
-            arriving.append((into, np.empty((2, len(part)))))
-            requests.append(comm.Irecv(arriving[-1][1], move.source, HAUL_TAG))
-    for request in requests:
-        request.Wait()  # one by one: of a failure, Waitall says only that some status tells more
+    first, arriving = wanted[comm.rank].start, []
+    with settled(comm) as requests:
+        for move in hauls(held_by, wanted):
+            part = range(move.start, move.stop)
+            into = own[:, move.start - first : move.stop - first]
+            if move.source == move.dest == comm.rank:
+                into[:] = have(part)
+            elif move.source == comm.rank:
+                requests.append(comm.Isend(np.ascontiguousarray(have(part)), move.dest, HAUL_TAG))
+            elif move.dest == comm.rank:
+                arriving.append((into, np.empty((2, len(part)))))
+                requests.append(comm.Irecv(arriving[-1][1], move.source, HAUL_TAG))
     for into, array in arriving:
         into[:] = array
     return own

@@ -2,12 +2,13 @@
 
 Idea      MPI tells a rank that another one is dead only if it needs that one: in a ring the two neighbours notice, and
           the rest waits for messages that never come. So whoever notices revokes the communicator. That ends every
-          call on it, on all ranks, with an error. Then all that live shrink it: a new communicator without the dead,
-          on which the survivors have the same order as before and new numbers.
+          call on it, on all ranks, with an error. Then all that live agree whether the work is done, and if it is not
+          they shrink: a new communicator without the dead, on which they have the old order and new numbers.
 
               rank       0     1     2     3
               error      -   failed  X   failed    2 is dead; 1 and 3 exchange with it, 0 waits for 3
               Revoke  revoked                      what 0 waits for will not come: it has an error now, too
+              Agree      0     0     -     0       had one of them finished, it would be here as well, with a 1
               Shrink     0     1     -     2       new numbers
 Before    work(comm) on P ranks; without this, any death ends all of them (MPI's default: fail-stop)
 After     work(comm) on those that live; how many deaths there may be is up to what `work` has to begin with
@@ -28,25 +29,25 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, TypeVar, cast
 
 from .. import mpi
-from ..mpi.start import MPI
 from .openmpi import HOW
 
 T = TypeVar("T")
-LOSSES = (MPI.ERR_PROC_FAILED, MPI.ERR_PROC_FAILED_PENDING, MPI.ERR_REVOKED)
+LOSSES = (mpi.ERR_PROC_FAILED, mpi.ERR_PROC_FAILED_PENDING, mpi.ERR_REVOKED, mpi.ERR_IN_STATUS)  # the last: Waitall
 
 ENABLED = "OMPI_MCA_mpi_ft_enable"  # what mpirun --with-ft ulfm sets for its ranks
 
 
 class Shrunk(NamedTuple):
-    """The survivors' communicator, and the old numbers of its ranks, in their new order."""
+    """The survivors' communicator, the old numbers of its ranks in their new order, and those of the dead."""
 
     comm: Any
     before: list[int]
+    lost: list[int]
 
 
 def why_not(comm) -> str:
@@ -74,7 +75,68 @@ def shrink(comm) -> Shrunk:
     """
     comm.Revoke()
     new = comm.Shrink()
-    return Shrunk(new, new.Get_group().Translate_ranks(None, comm.Get_group()))
+    before = new.Get_group().Translate_ranks(None, comm.Get_group())
+    return Shrunk(new, before, sorted(set(range(comm.size)) - set(before)))
+
+
+class Lost(Exception):
+    """All survivors of `comm` have agreed that what they did on it is not done on all of them."""
+
+    def __init__(self, comm: Any):
+        super().__init__("a rank has failed, and all survivors know")
+        self.comm = comm
+
+
+def together(comm, attempt: Callable[[], T]) -> T:
+    """What attempt() gives, if it is done on all ranks of `comm`. Raises Lost on all survivors if it is not.
+
+    Whoever meets an error revokes the communicator and agrees to 0; whoever is done waits for the others in the same
+    agreement. Were those who failed to shrink at once, the two would wait for each other in different calls. Other
+    errors are passed on, and must then be the same on all ranks. Collective.
+    """
+    error, result = None, None
+    try:
+        result = attempt()
+    except Lost as lost:
+        if lost.comm is comm:
+            raise
+        error = lost
+    except mpi.Exception as failure:
+        if not lost_a_rank(failure):
+            raise
+        error = failure
+    if error:
+        comm.Revoke()
+    done = False
+    with suppress(mpi.Exception):  # raised on all survivors, or on none: a rank died, and not all knew
+        done = comm.Agree(0 if error else 1) == 1
+    if not done:
+        raise Lost(comm) from error
+    return cast(T, result)
+
+
+@contextmanager
+def settled(comm) -> Iterator[list[Any]]:
+    """A list for requests, which are waited for at the end of the block, one by one, whatever happens in it.
+
+    If a rank is lost, the communicator is revoked, so that none of them stays pending; the first error is raised when
+    all are complete. (Of a failure, Waitall says only that some status tells more.)
+    """
+    requests: list[Any] = []
+    first = None
+    try:
+        yield requests
+    except mpi.Exception as error:
+        first = error
+        comm.Revoke()
+    for request in requests:
+        try:
+            request.Wait()
+        except mpi.Exception as error:
+            first = first or error
+            comm.Revoke()
+    if first:
+        raise first
 
 
 def survive(
@@ -87,17 +149,15 @@ def survive(
     fewest  ranks with which it makes sense to go on. Raises TooFew on all survivors if there are less
     told    called with each shrunken communicator, before the work is begun again
 
-    Collective. Other errors of `work` are passed on.
+    Collective. Other errors of `work` are passed on, and so is one of MPI's after which nobody is missing.
     """
     while True:
         try:
-            result = work(comm)
-            comm.Agree(1)  # raises on every survivor, or on none
-            return result, comm
-        except mpi.Exception as error:
-            if not lost_a_rank(error):
-                raise
-        shrunk = shrink(comm)
+            return together(comm, lambda: work(comm)), comm  # noqa: B023 - called at once
+        except Lost as lost:
+            shrunk = shrink(comm)
+            if not shrunk.lost:
+                raise lost.__cause__ or lost from None  # begun again, it would come to the same
         if shrunk.comm.size < fewest:
             raise TooFew(f"{shrunk.comm.size} of {comm.size} ranks are left, and {fewest} are needed to go on")
         comm = shrunk.comm

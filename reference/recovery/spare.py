@@ -59,7 +59,7 @@ def survive_with_spares(comm, work: Callable[[Any], T], N: int, most: int) -> tu
                 result = work(team)
             except mpi.Exception as error:
                 if lost_a_rank(error):
-                    team.Revoke()
+                    team.Revoke()  # who is left of the team comes out of its calls, too
                 raise
         comm.Barrier()  # where spares wait
         return result

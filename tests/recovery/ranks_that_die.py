@@ -1,7 +1,8 @@
 """What real ranks under ULFM run in the tests: cases one after the other, each of which loses a rank.
 
-Started by test_ulfm.py: `mpirun --with-ft ulfm -n P python -m tests.recovery.ranks_that_die FILE`. Rank 0 of the
-survivors writes a line of JSON into FILE after each case. NumPy alone: eight imports of torch would take a minute.
+Started by test_ulfm.py: `mpirun --with-ft ulfm -n P python -m tests.recovery.ranks_that_die FILE all`, or, for the last
+case alone, `FILE spawn`. Rank 0 of the survivors writes a line of JSON into FILE after each case. NumPy alone: eight
+imports of torch would take a minute.
 """
 
 import json
@@ -146,18 +147,18 @@ CASES = [in_the_middle_of_a_ring, replicated, sharded, with_a_spare, at_any_inst
 
 
 def main() -> None:
-    comm, path = join(), sys.argv[1:]
+    comm, (path, only) = join(), sys.argv[1:] or ("", "")
     if comm is not None:
         take_steps(comm, PROBLEM, Holding(), STEPS, rule)
         return leave(comm)
     comm = mpi.world()
-    for case in CASES:
+    for case in [case for case in CASES if (case is with_a_new_process) == (only == "spawn")]:
         start, ranks = time.monotonic(), comm.size
         told, comm = case(comm)
         comm = mpi.Intracomm(comm)  # whose rank is not to be killed
         told |= {"case": case.__name__, "ranks": [ranks, comm.size], "seconds": time.monotonic() - start}
         if comm.rank == 0:
-            with open(path[0], "a") as file:
+            with open(path, "a") as file:
                 file.write(json.dumps(told) + "\n")
     leave(comm)
 

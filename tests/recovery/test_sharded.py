@@ -67,7 +67,7 @@ def test_shards_are_cut_anew_at_the_newest_step_that_all_have(before, dead, join
         recover(comm, PROBLEM, held)
         return held
 
-    for rank, held in enumerate(launch(program, len(alive) + joined, world="mpi").results):
+    for rank, held in enumerate(launch(program, len(alive) + joined).results):
         want = version(rank, len(alive) + joined, 6)
         assert (held.rank, held.ranks, held.steps()) == (rank, len(alive) + joined, [6])
         for got, right in zip(held.versions[0], want):
@@ -95,6 +95,6 @@ def test_a_lost_shard_comes_from_the_fallback():
         recover(comm, PROBLEM, held, fallback)
         return held
 
-    for rank, held in enumerate(launch(program, 2, world="mpi").results):
+    for rank, held in enumerate(launch(program, 2).results):
         for got, right in zip(held.versions[0], version(rank, 2, 2)):
             np.testing.assert_array_equal(got, right)

@@ -3,17 +3,17 @@
 import pytest
 
 from reference import mpi
-from reference.mpi.start import MPI
+from reference.mpi.failures import FailureError
 from reference.recovery import shrink
 from reference.recovery.shrink import lost_a_rank, why_not
 
 
 @pytest.mark.parametrize("code", shrink.LOSSES)
 def test_the_errors_of_a_loss(code):
-    assert lost_a_rank(mpi.Exception(code))
+    assert lost_a_rank(FailureError(code))
 
 
-@pytest.mark.parametrize("error", [mpi.Exception(MPI.ERR_RANK), ValueError("rank 2 failed")])
+@pytest.mark.parametrize("error", [mpi.Exception(mpi.ERR_RANK), ValueError("rank 2 failed")])
 def test_other_errors_are_no_loss(error):
     assert not lost_a_rank(error)
 

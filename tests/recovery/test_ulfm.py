@@ -1,4 +1,7 @@
-"""Real ranks that are killed (SIGKILL), under Open MPI with ULFM: one job for all cases, each of which loses a rank."""
+"""Real ranks that are killed (SIGKILL), under Open MPI with ULFM: a job for many cases, each of which loses a rank.
+
+A second job starts a process for the dead one: Open MPI 5.0.11 does not always manage that after several deaths.
+"""
 
 import json
 import os
@@ -13,7 +16,7 @@ from reference.recovery import openmpi
 
 from . import ranks_that_die
 
-SECONDS = 60  # for the whole job, on a machine like the one that limits were made for
+SECONDS = 30  # for a job, on a machine like the one that limits were made for
 OFF = 1e-12  # what another order of additions may change in float64
 pytestmark = [
     pytest.mark.mpi,
@@ -23,15 +26,19 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory) -> dict[str, dict]:
-    """What each case told, as far as the job came; it has a time limit of its own."""
-    file = tmp_path_factory.mktemp("ulfm") / "told"
-    program = [sys.executable, "-m", ranks_that_die.__name__, str(file)]
-    command = openmpi.command_line(8, program, SECONDS * pace())
-    environment = {**os.environ, **openmpi.SETTINGS}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2 * SECONDS * pace())
-    lines = file.read_text().splitlines() if file.exists() else []
-    assert lines, done.stderr
-    return {case["case"]: case for case in map(json.loads, lines)} | {"": {"stderr": done.stderr}}
+    """What each case told, as far as the jobs came; each job has a time limit of its own."""
+    told = {"": {"stderr": ""}}
+    for ranks, which in ((8, "all"), (3, "spawn")):
+        file = tmp_path_factory.mktemp("ulfm") / "told"
+        program = [sys.executable, "-m", ranks_that_die.__name__, str(file), which]
+        command = openmpi.command_line(ranks, program, SECONDS * pace())
+        environment = {**os.environ, **openmpi.SETTINGS}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2 * SECONDS * pace())
+        told[""]["stderr"] += done.stderr
+        assert which == "spawn" or done.returncode == 0, done.stderr
+        lines = file.read_text().splitlines() if file.exists() else []
+        told |= {case["case"]: case for case in map(json.loads, lines)}
+    return told
 
 
 @pytest.mark.parametrize("case", [case.__name__ for case in ranks_that_die.CASES])
