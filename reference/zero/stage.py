@@ -24,14 +24,15 @@ class Stage:
     module       whose parameters they are
     groups       all parameters; `trained` is those that have gradients
     optimizer    of the trained groups' pieces
-    clip_shards  (comm, shards, limit) -> norm: scales the gradient of which the ranks have these shards, in place
+    clip_shards  (comm, shards, limit) -> norm: scales the gradient of which the ranks have these shards, in place;
+                 None is clip_global_norm
     """
 
     comm: Any
     module: nn.Module
     groups: list[Group]
     optimizer: Optimizer
-    clip_shards: Callable[[Any, Sequence[Tensor], float], float] = staticmethod(clip_global_norm)
+    clip_shards: Callable[[Any, Sequence[Tensor], float], float] | None = None
 
     @property
     def trained(self) -> list[Group]:
@@ -49,7 +50,9 @@ class Stage:
         if clip is not None and not clip > 0:
             raise ValueError(f"a gradient is clipped to a norm above 0, got {clip}")
         shards = [group.gradient for group in self.trained if group.gradient is not None]
-        norm = None if clip is None else self.clip_shards(self.trained[0].comm, shards, clip)
+        norm = None
+        if clip is not None:
+            norm = (self.clip_shards or clip_global_norm)(self.trained[0].comm, shards, clip)
         for group in self.trained:
             group.set_gradients()
         self.optimizer.step()
