@@ -41,8 +41,8 @@ class Slow(_Brief):
 class Kill(_Brief):
     """A fault: rank `rank` dies `at` that time (s), or `after` that many calls, of the kind `call` if one is named.
 
-    It dies in whatever it is doing: waiting, computing, or as it begins its next call. What it had sent and nobody had
-    begun to receive is lost, and so is a transfer under way; buffered messages that had arrived are not.
+    It dies in whatever it is doing: waiting, computing, or, after some calls, when it would do more. What it had sent
+    and nobody had begun to receive is lost, and so is a transfer under way; buffered messages that had arrived are not.
     """
 
     rank: int

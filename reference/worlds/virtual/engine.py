@@ -69,7 +69,7 @@ class Engine:
         self._queue: list = []  # events: (time, turn, rank, number, action, what that is about or None)
         self.polls = Polls(self)  # the same, of ranks that only look whether something has happened
         self.number = 0  # of events and polls so far
-        self._ended = False
+        self._ended = self._leaving = False  # threads that are let go from then on end
         self.doomed: tuple[type[LaunchError], str] | None = None
         self._random = RandomStates(ranks)
         self._current = 0
@@ -116,14 +116,14 @@ class Engine:
         be_batch_work()
         rank.gate.acquire()
         try:
-            if not self.over.is_set():
+            if not self._leaving:
                 rank.result = program()
                 rank.state = "finished"
         except Aborted:
             return
         except BaseException as error:  # the program's own failure, whatever it is, is part of the report
             rank.error, rank.said, rank.state = error, error_text(error), "failed"
-        if not self.over.is_set():
+        if not self._leaving:
             with suppress(Aborted):
                 self._hand_over(rank)
 
@@ -150,7 +150,7 @@ class Engine:
         awake.gate.release()  # from here on that thread runs, so this one touches nothing until its own gate opens
         if me is not None and me.state not in OVER:  # a rank that has finished or failed never runs again
             me.gate.acquire()
-            if self.over.is_set():
+            if self._leaving:
                 raise Aborted
         return None
 
@@ -178,6 +178,7 @@ class Engine:
 
     def _end(self) -> None:
         """Let every thread go: it finds `error` set, or has nothing left to do."""
+        self._leaving = True
         self.over.set()
         for rank in self.ranks:
             with suppress(RuntimeError):  # it is running, or was let go a moment ago

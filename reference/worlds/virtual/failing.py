@@ -47,6 +47,7 @@ def fail(engine: Any, time: float, rank: Any, completion: Any, error: mpi.Except
         withdraw(engine, lambda request: request is completion)
         engine.errors[completion] = error
     leave(context_of(rank, completion), rank, completion)
+    rank.requests = {request: None for request in rank.requests if request._completion is not completion}
     waiter, completion.waiter = completion.waiter, None
     completion.complete(engine, time)
     wake(engine, time, waiter)
@@ -182,6 +183,14 @@ def revoke(engine: Any, context: Any, index: int, time: float, by: int) -> None:
         if context_of(rank, one) is context:
             why = f"{needed(one if hasattr(one, 'call') else rank)}: revoked by rank {by} at {time:g} s"
             fail(engine, time, rank, one, FailureError(mpi.ERR_REVOKED, why))
-    for place, waiting in engine.messages.sends.items():  # buffered ones: nobody can receive them here any more
-        if place == (context.key, index):
-            waiting[:] = [send for send in waiting if send.synchronous]
+    # what has been begun there need not be waited for any more
+    rank.requests = {request: None for request in rank.requests if request._comm._context is not context}
+
+
+def forget_revoked(engine: Any) -> None:
+    """Take away what lies on revoked communicators: nobody can receive it any more, and that is no mistake."""
+    revoked = {key for key, context in engine.contexts.items() if context.revoked}
+    for table in (engine.messages.sends, engine.messages.receives) if revoked else ():
+        for (key, _), waiting in table.items():
+            if key in revoked:
+                waiting.clear()

@@ -90,6 +90,8 @@ class InTurn(Waiter):
     def _begin(self, outgoing: Any, to: int, incoming: Any, source: int) -> list[Completion]:
         """Post one exchange, as the call that it is; what to wait for."""
         comm, tag, here = self.comm, self.tag, self.place
+        if comm._barred:
+            raise comm._refusal()
         if source == mpi.PROC_NULL:
             buffer = read_message(outgoing, to)
             comm.noted(here, "Send", spelling.sending, (to, tag, buffer))

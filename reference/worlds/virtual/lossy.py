@@ -69,7 +69,10 @@ class LossyMatching(Matching):
     def _send_event(self, time: float, send: Request) -> None:
         drop = next((one for one in self.meant.get(send, ()) if isinstance(one, DropMessage)), None)
         if drop is None:
-            return super()._send_event(time, send)
+            super()._send_event(time, send)
+            if send.peer in self.engine.deaths and not send.synchronous:
+                withdraw(self.engine, lambda one: one is send)  # nobody will ever receive it
+            return
         self.obstacles.append(f"a message of rank {send.rank} to rank {send.peer} was lost at {time:g} s ({drop})")
         group = send.call.context.name
         self.carry(

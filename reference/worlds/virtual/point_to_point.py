@@ -104,8 +104,6 @@ class PointToPoint(Member):
 
     def _finish(self, completion: Completion, status: mpi.Status | None) -> Any:
         """Take delivery of a completed request; the object it carried, if it carried one."""
-        if self._engine.errors:
-            raise_failed(self._engine, [completion])
         completion.take_delivery()
         if status is not None:
             self.tell(completion, status)
@@ -138,6 +136,8 @@ class PointToPoint(Member):
         self._enter(name, spelling.arguments, source, tag, buffer)
         request = self._post_receive(buffer, source, tag, blocking=True)
         self._engine.wait(self._me, [request])
+        if self._engine.errors:
+            raise_failed(self._engine, [request])
         return self._finish(request, status)
 
     def _ireceive(self, name: str, buffer: Buffer | None, source: int, tag: int) -> VirtualRequest:

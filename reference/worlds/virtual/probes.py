@@ -32,14 +32,12 @@ class VirtualMessage:
     def Recv(self, buf, status=None) -> None:
         """Receive the message into `buf`."""
         request = self._begin("Message.Recv", self._read(buf))
-        self._comm._engine.wait(self._comm._me, [request])
-        self._comm._finish(request, status)
+        self._wait(request, status)
 
     def recv(self, status=None) -> Any:
         """Receive the object."""
         request = self._begin("Message.recv", None)
-        self._comm._engine.wait(self._comm._me, [request])
-        return self._comm._finish(request, status)
+        return self._wait(request, status)
 
     def Irecv(self, buf) -> VirtualRequest:
         """Begin to receive the message."""
@@ -49,6 +47,13 @@ class VirtualMessage:
     def irecv(self) -> VirtualRequest:
         """Begin to receive the object."""
         return VirtualRequest(self._comm, self._begin("Message.irecv", None))
+
+    def _wait(self, request: Any, status: mpi.Status | None) -> Any:
+        comm = self._comm
+        comm._engine.wait(comm._me, [request])
+        if comm._engine.errors:
+            raise_failed(comm._engine, [request])
+        return comm._finish(request, status)
 
     def _read(self, buf: Any) -> Buffer:
         return NOTHING if self._send is None else as_buffer(buf, writable=True)

@@ -11,7 +11,7 @@ from ..buffers import Buffer
 from ..errors import BufferChanged
 from . import report
 from .completion import Completion, Request
-from .failing import check_sender, raise_open, take_some_failed
+from .failing import check_sender, raise_failed, raise_open, take_some_failed
 
 
 class VirtualRequest:
@@ -137,6 +137,8 @@ class VirtualRequest:
         changed = self._watched is not None and self._watched.now().tobytes() != self._before
         if changed or completion.changed():
             self._comm.refuse(BufferChanged, report.changed_cause(completion))
+        if self._comm._engine.errors:
+            raise_failed(self._comm._engine, [completion])
         return self._comm._finish(completion, status)
 
     # Lists of requests: what mpi.waitall and the others call ---------------------------------------------------

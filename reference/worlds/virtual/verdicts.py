@@ -8,6 +8,7 @@ from ...mpi.failures import FailureError
 from ..errors import Deadlock, LaunchError, RankDied, RankFailed, RequestsLeft, TimedOut, UnreceivedMessages
 from ..spelling import ranks_text
 from . import report
+from .failing import forget_revoked
 
 
 def verdict(engine: Any) -> LaunchError | None:
@@ -19,6 +20,7 @@ def verdict(engine: Any) -> LaunchError | None:
         return kind(cause, report.roll_call(engine))
     if any(rank.state in ("waiting", "hung") for rank in engine.ranks):
         return Deadlock(_because_of_faults(engine) or report.deadlock_cause(engine), report.roll_call(engine))
+    forget_revoked(engine)
     for kind, left in ((UnreceivedMessages, report.unreceived(engine)), (RequestsLeft, report.left(engine))):
         if left:
             return kind(left, report.roll_call(engine))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reference import mpi
-from reference.worlds import Kill, RankDied, RankFailed, launch, networks
+from reference.worlds import Kill, RankDied, RankFailed, UnreceivedMessages, launch, networks
 
 LINE = networks.uniform(alpha=0.001, beta=0.0)
 
@@ -384,3 +384,16 @@ def test_error_classes_are_three_and_their_exceptions_can_be_copied():
     copy = pickle.loads(pickle.dumps(FailureError(mpi.ERR_REVOKED, "why")))
     assert isinstance(copy, mpi.Exception) and str(copy) == copy.Get_error_string() == "ERR_REVOKED: why"
     assert copy.Get_error_class() == copy.Get_error_code() == mpi.ERR_REVOKED == copy
+
+
+def test_a_message_left_on_a_revoked_communicator_is_no_mistake_and_on_another_one_it_is():
+    def program(comm, revoked):
+        other = comm.Dup()
+        if comm.rank == 0:
+            (comm if revoked else other).Isend(np.zeros(1), 1).Wait()
+        mpi.sleep(comm, 1)
+        comm.Revoke()
+
+    launch(partial(program, revoked=True), 2, buffered=True)
+    with pytest.raises(UnreceivedMessages):
+        launch(partial(program, revoked=False), 2, buffered=True)
