@@ -35,7 +35,7 @@ import numpy as np
 
 from .files import Files, Read
 
-MOST = 512  # combinations of losses at one instant
+MOST = 128  # combinations of losses at one instant
 
 
 class RecordedFiles(Files):

@@ -167,8 +167,8 @@ def read_manifest(path: Path, files: Files = FILES) -> Manifest:
 
 def instead(path: Path, files: Files = FILES) -> str:
     """What to do if a checkpoint is damaged."""
-    older = [one for one in committed(path.parent, files) if (step_of(one.name) or (0,)) < (step_of(path.name) or (0,))]
-    if not older:
-        return "There is no older checkpoint to go back to"
-    step, _ = step_of(older[-1].name) or (0, 0)
-    return f"Go back to step {step}, or move {path.name} away and load the newest again"
+    own, others = step_of(path.name) or (0, 0), [step_of(one.name) or (0, 0) for one in committed(path.parent, files)]
+    if older := [other for other in others if other < own]:
+        return f"Go back to step {older[-1][0]}, or move {path.name} away and load the newest again"
+    newer = [other for other in others if other > own]
+    return f"Take step {newer[-1][0]}" if newer else "There is no other checkpoint to go back to"

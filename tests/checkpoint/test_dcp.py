@@ -5,6 +5,7 @@ from math import ceil
 
 import pytest
 import torch
+import torch.distributed.checkpoint as dcp
 
 from reference.checkpoint import CheckpointError, at, everything, load
 from reference.checkpoint.dcp import adopt
@@ -72,6 +73,25 @@ def test_what_is_damaged_is_refused(theirs):
         file.write_bytes(damaged)
         with pytest.raises(CheckpointError, match=f"shard-00001.*{words}"):
             adopt(theirs)
+
+
+@pytest.mark.parametrize(
+    "writer, reader",
+    [("FileSystemWriter", "FileSystemReader"), ("HuggingFaceStorageWriter", "HuggingFaceStorageReader")],
+)
+@pytest.mark.filterwarnings("ignore:torch.distributed is")
+def test_torch_does_not_notice_a_changed_bit(tmp_path, writer, reader):
+    """In either format, as the page says; `load` would (test_refusals.py)."""
+    more = {"save_distributed": True} if "Face" in writer else {}
+    dcp.save({"w": torch.ones(64)}, storage_writer=getattr(dcp, writer)(str(tmp_path), **more), no_dist=True)
+    for file in tmp_path.iterdir():
+        content = bytearray(file.read_bytes())
+        if (place := content.find(torch.ones(64).numpy().tobytes())) >= 0:
+            content[place + 2] ^= 1
+            file.write_bytes(content)
+    found = {"w": torch.zeros(64)}
+    dcp.load(found, storage_reader=getattr(dcp, reader)(str(tmp_path)), no_dist=True)
+    assert found["w"].ne(1).sum() == 1 and found["w"][0] != 1
 
 
 def test_folders_of_others_are_refused(tmp_path):

@@ -88,5 +88,8 @@ def test_who_reads_a_damaged_one_is_told_where_to_go_back_to(tmp_path):
     with pytest.raises(CheckpointError, match=r"manifest.json cannot be read: No such file"):
         read_manifest(path)
     (tmp_path / "step-00000020" / MANIFEST).write_text("")
-    with pytest.raises(CheckpointError, match="There is no older checkpoint to go back to"):
+    with pytest.raises(CheckpointError, match="There is no other checkpoint to go back to"):
+        read_manifest(tmp_path / "step-00000020")
+    (path / MANIFEST).write_text(WHOLE.to_json())
+    with pytest.raises(CheckpointError, match="Take step 100"):
         read_manifest(tmp_path / "step-00000020")
