@@ -182,6 +182,34 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "few_evaluations": {
         "if took < shortest:  ->  if took <= shortest:": "no two layouts take equally long",
     },
+    # Chapter 13
+    "shrink_and_go_on": {
+        "out[suspects] = 1  ->  out[suspects] = 2": "whatever is not 0 is out",
+    },
+    "best_interval": {
+        **{
+            f"for _ in range({n}):  ->  for _ in range({other}):": "a halving, or a step of Newton's, more or less"
+            for n in (50, 30)
+            for other in (n + 1, n - 1, f"{n} + 1", f"{n} - 1")
+        },
+        "if C / M + u + math.log1p(-u) > 0:  ->  if C / M + u + math.log1p(-u) >= 0:": "who hits the zero itself may "
+        "go on to either side",
+    },
+    "vote": {
+        "own = (log[-1] if log else 0, len(log))  ->  own = (log[-1] if log else -1, len(log))": "no log is behind an "
+        "empty one, whatever its term is called",
+        "own_term = log[-1] if log else 0  ->  own_term = log[-1] if log else -1": "the same",
+        "ahead = last_index >= len(log) if last_term == own_term else last_term > own_term  ->  ahead = last_index >= "
+        "len(log) if last_term == own_term else last_term >= own_term": "they differ there",
+    },
+    "elastic_samples": {
+        "if first >= step:  ->  if first > step:": "a change at this step has had no steps before it",
+        "if first < step:  ->  if first <= step:": "the same",
+    },
+    "save_changes": {
+        "n, blocks = (len(weights), -(-len(weights) // size))  ->  n, blocks = (len(weights), --len(weights))": "more "
+        "rows of zeros, which never change",
+    },
 }
 
 SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
@@ -196,4 +224,7 @@ SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
     },
     # Chapter 11
     "group_of": {"is right for few elements only": "its lists name axes; a group of 1,200 ranks is tried"},
+    # Chapter 13
+    "shrink_and_go_on": {"is right for few elements only": "its list names ranks; 5,000 samples are tried"},
+    "save_atomically": {"is right for few elements only": "it returns nothing; 150 files are tried"},
 }

@@ -1,0 +1,1 @@
+"""Graders of chapter 13: checkpointing and recovery."""
