@@ -101,6 +101,11 @@ def test_the_stall_is_what_the_formula_says(seconds, buffers):
     assert (told["buffer"] > 0.1) == (seconds < 0.4)  # back pressure: only when the drive is too slow
 
 
+def test_e1_32_snapshots_have_to_fit():
+    """512 TB of host memory, and a checkpoint of 1,200 TB."""
+    assert host_bytes(1200 * 10**12, buffers=1) > 512 * 10**12 and host_bytes(1200 * 10**12) == 2400 * 10**12
+
+
 def test_a_copy_that_nothing_hides_is_waited_for():
     def program(comm):
         saver = AsynchronousSaver(comm.Dup(), "run", 2, HOST, DRIVE, ObjectStore())

@@ -80,6 +80,15 @@ def test_zfp_keeps_an_absolute_bound_and_no_relative_one():
     assert compress(torch.from_numpy(x), 1e-3).nbytes < len(coded)  # it uses less than a tenth of what it may err
 
 
+def test_sz_takes_as_many_bytes_for_weights_as_we_do():
+    pysz = pytest.importorskip("pysz")
+    x = 0.02 * torch.randn(200_000, generator=torch.Generator().manual_seed(1)).numpy()
+    config = pysz.szConfig()
+    config.errorBoundMode, config.absErrorBound = pysz.szErrorBoundMode.ABS, 1e-3
+    coded = pysz.sz.compress(x, config)[0]
+    assert compress(torch.from_numpy(x), 1e-3).nbytes == pytest.approx(coded.nbytes, rel=0.1)
+
+
 # What a resumed training stands --------------------------------------------------------------------------------------
 
 
