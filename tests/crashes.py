@@ -34,6 +34,11 @@ from reference.checkpoint.files import Files
 from reference.checkpoint.placed import of_parameters
 
 RANKS, STEPS, EVERY = 3, 8, 2
+OPERATIONS = (
+    *("write shard", "write manifest", "rename manifest", "sync_folder folder", "make_folder folder"),
+    *("read manifest", "read shard", "remove manifest", "remove_folder folder"),
+)
+"""On files, as rank 0 does them all."""
 SLOW = 60.0  # seconds after which a job without an end has failed
 
 
@@ -89,15 +94,15 @@ class Kill(NamedTuple):
 
 
 def drawn(draw: random.Random) -> Kill:
-    """A kill at random. A restore and the first save are about 14 operations of rank 0, and 9 of another rank."""
-    rank, timed = draw.choice([0, 0, 0, *range(1, RANKS)]), draw.random() < 0.2
-    return Kill(
-        rank,
-        draw.random() < 0.3,
-        draw.uniform(0.0, 0.1) if timed else None,
-        draw.randrange(9 if rank else 24),
-        draw.choice(["before", "within", "after"]),
-    )
+    """A kill at random: a fifth after some time, the others at an operation, by its number or by its name.
+
+    A restore and the first save are about 14 operations of rank 0, and 9 of another rank.
+    """
+    how, everybody, moment = draw.random(), draw.random() < 0.3, draw.choice(["before", "within", "after"])
+    rank = draw.randrange(RANKS) if how < 0.6 else 0
+    seconds = draw.uniform(0.0, 0.1) if how < 0.2 else None
+    operation = draw.randrange(9 if rank else 24) if how < 0.6 else draw.choice(OPERATIONS)
+    return Kill(rank, everybody, seconds, operation, moment)
 
 
 class Deadly(Files):

@@ -1,6 +1,7 @@
 """The supervisor: which deaths it cures, how long it waits, with how many ranks it starts again, when it gives up."""
 
 import contextlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,10 +9,13 @@ import time
 
 import psutil
 import pytest
+import torch
 
 from reference import supervise
+from reference.checkpoint import everything, load, newest, read_manifest
 
 from . import programs
+from .crashes import Alone
 
 COMMAND = ["mpirun", "-n", "4", "train", "--checkpoint", "run"]
 
@@ -119,6 +123,47 @@ def test_as_it_is_typed(tmp_path):
     assert done.returncode == 2 and done.stderr.startswith("reference.supervise: say after -- what to run")
     done = programs.run([sys.executable, "-m", "reference.supervise", "--", "/nowhere/mpirun"], 0)
     assert done.returncode == 2 and "/nowhere/mpirun" in done.stderr and done.stderr.count("\n") == 1
+
+
+def ranks_of(folder):
+    """The processes of a training that saves there: its ranks, neither their mpirun nor its supervisor."""
+    words = ((p, p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"]))
+    return [p for p, of in words if of[1:3] == ["-m", "reference.train"] and str(folder) in of]
+
+
+def weights_in(folder):
+    """What the newest checkpoint in a folder has."""
+    manifest = read_manifest(newest(folder))
+    tensors = {name: torch.empty(of.shape, dtype=of.torch_dtype) for name, of in manifest.tensors.items()}
+    load(Alone(), folder, {name: everything(of) for name, of in tensors.items()})
+    return manifest.step, tensors
+
+
+@pytest.mark.long
+@pytest.mark.mpi
+def test_ranks_of_a_real_job_are_killed_at_will(tmp_path):
+    """Four times, by SIGKILL, one of them all at once: the weights of a job that nobody has killed."""
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    train = [programs.MPIRUN, "-n", "3", sys.executable, "-m", "reference.train", "--batch", "30", "--resume"]
+
+    def job(folder, steps):
+        return [*train, "--steps", str(steps), "--every", "50", "--checkpoint", str(folder)]
+
+    assert programs.run(job(killed, 1), 0).returncode == 0  # from here both have the same measured machine
+    shutil.copytree(killed, whole)
+    assert programs.run(job(whole, 1000), 0).returncode == 0
+    command = [sys.executable, "-m", "reference.supervise", "--back-off", "0.1", "--", *job(killed, 1000)]
+    there = subprocess.Popen(command, cwd=programs.HERE, stderr=subprocess.PIPE, text=True)
+    for kills in range(4):
+        before = supervise.newest_step(killed)
+        while supervise.newest_step(killed) == before and there.poll() is None:
+            time.sleep(0.01)
+        for rank in ranks_of(killed)[: 3 if kills == 2 else 1]:
+            rank.kill()
+    said = there.communicate(timeout=200)[1]
+    assert there.returncode == 0 and said.count("starting again") >= 3, said
+    (steps, found), (as_many, aim) = weights_in(killed), weights_in(whole)
+    assert steps == as_many == 1000 and all(torch.equal(found[name], aim[name]) for name in aim)
 
 
 def test_who_ends_the_supervisor_ends_the_job(tmp_path):
