@@ -90,7 +90,7 @@ class Failed(NamedTuple):
 Interval = float | Callable[[float, int], float]  # seconds of work, or a function of seconds so far and failures so far
 
 
-class Saving:
+class SavedJob:
     """A job that needs `work` seconds of work, and what has become of it. `process` runs in a simpy environment."""
 
     def __init__(self, work: float, interval: Interval, levels: Sequence[Storage], unreadable: float, rng):
@@ -173,7 +173,7 @@ def simulate(
     if levels[0].every != 1 or not 0 <= unreadable < 1:
         raise ValueError(f"the lowest level has every=1, a chance is in [0, 1): {levels[0].every=} {unreadable=}")
     env = simpy.Environment()
-    saving = Saving(work, interval, levels, unreadable, np.random.default_rng(seed))
+    saving = SavedJob(work, interval, levels, unreadable, np.random.default_rng(seed))
     job = env.process(saving.process(env))
 
     def fail():

@@ -37,7 +37,7 @@ class Machine(NamedTuple):
     beta: float
 
 
-class Job(NamedTuple):
+class Workload(NamedTuple):
     """What is trained: equal units of so many parameters, and this many tokens on each rank in one step.
 
     kept: bytes of activations of one token in one unit; working: more of them while its backward pass runs.
@@ -86,7 +86,7 @@ def message(machine: Machine, P: int, elements: int, itemsize: float) -> float:
     return (P - 1) * (machine.alpha + -(-elements // P) * itemsize * machine.beta)
 
 
-def step_seconds(job: Job, stage: int, P: int, machine: Machine, K: int = 1, ahead: bool = False) -> float:
+def step_seconds(job: Workload, stage: int, P: int, machine: Machine, K: int = 1, ahead: bool = False) -> float:
     """Seconds of a step in K micro-batches, without the optimizer's own.
 
     stage 0  the last backward pass hides all-reduces, as long as a reduce-scatter and an all-gather
@@ -129,14 +129,14 @@ def hidden_from(machine: Machine, P: int, parameters_a_unit: int, recipe: Recipe
 # Memory, and the choice -----------------------------------------------------------------------------------------------
 
 
-def setting(job: Job, stage: int, P: int, K: int = 1) -> Setting:
+def setting(job: Workload, stage: int, P: int, K: int = 1) -> Setting:
     """The job as memory.py sees it."""
     kept, working = (round(each * job.tokens / K) for each in (job.kept, job.working))
     groups, activations = (job.parameters_a_unit,) * job.units, (kept,) * job.units
     return Setting(groups, P, stage, job.recipe, activations=activations, working=working)
 
 
-def plan(job: Job, stage: int, P: int, machine: Machine, K: int = 1, ahead: bool = False) -> Plan:
+def plan(job: Workload, stage: int, P: int, machine: Machine, K: int = 1, ahead: bool = False) -> Plan:
     """What this stage takes in K micro-batches, whether it fits or not."""
     within = setting(job, stage, P, K)
     return Plan(stage, K, step_seconds(job, stage, P, machine, K, ahead), peak(within, ends(within)).held.total)
@@ -148,7 +148,7 @@ def ends(within: Setting) -> list[int]:
     return sorted({i for k in range(near + 1) for i in (k, last - k) if 0 <= i <= last})
 
 
-def best(job: Job, P: int, machine: Machine, most: int = 64, ahead: bool = False) -> Plan | None:
+def best(job: Workload, P: int, machine: Machine, most: int = 64, ahead: bool = False) -> Plan | None:
     """The fastest plan that fits, in 1, 2, 4, ... micro-batches and `most` of them, to a thousandth.
 
     Of equals the one of the lowest stage, then of the fewest micro-batches. None if nothing fits.

@@ -11,7 +11,7 @@ from reference.mpi import compute, wtime
 from reference.perf.recipes import ADAM, ADAM_MIXED
 from reference.worlds import launch, networks
 from reference.zero.criterion import (
-    Job,
+    Workload,
     Machine,
     best,
     ends,
@@ -62,7 +62,7 @@ def test_units_in_turn_are_the_clock_of_the_virtual_cluster(P, seconds, before, 
 
 
 def test_where_all_is_hidden_stage_3_costs_a_message_or_two():
-    job = Job(64, 10**8, 10**6)
+    job = Workload(64, 10**8, 10**6)
     alone = 6 * job.parameters * job.tokens / A100.flops
     each = message(A100, 128, 10**8, 2)
     assert step_seconds(job, 3, 128, A100) == pytest.approx(alone + 3 * each)
@@ -72,14 +72,14 @@ def test_where_all_is_hidden_stage_3_costs_a_message_or_two():
 
 
 def test_where_nothing_is_hidden_it_costs_half_as_much_again():
-    job = Job(64, 10**8, 1)
+    job = Workload(64, 10**8, 1)
     seconds = [step_seconds(job, stage, 128, A100) for stage in range(4)]
     assert seconds[3] / seconds[1] == pytest.approx(1.5, rel=0.02)
     assert seconds[1] == pytest.approx(seconds[2]) == pytest.approx(seconds[0], rel=0.02)
 
 
 def test_stage_2_pays_for_each_micro_batch_and_stage_1_does_not():
-    job, each = Job(64, 10**8, 8), message(A100, 128, 10**8, 2)
+    job, each = Workload(64, 10**8, 8), message(A100, 128, 10**8, 2)
     more = {stage: step_seconds(job, stage, 128, A100, 8) - step_seconds(job, stage, 128, A100) for stage in (1, 2, 3)}
     assert more[1] < each
     assert more[2] == pytest.approx(7 * 64 * each, rel=0.02)
@@ -93,7 +93,7 @@ def test_the_tokens_from_which_stage_3_waits_for_nothing_do_not_depend_on_the_pa
     assert hidden_from(network, 128, parameters) == pytest.approx(127 / 128 * A100.flops * A100.beta, rel=1e-4)
     edge = hidden_from(network, 128, parameters)
     for tokens, waits in ((edge * 1.01, False), (edge * 0.9, True)):
-        job = Job(64, parameters, tokens)
+        job = Workload(64, parameters, tokens)
         alone = 6 * job.parameters * tokens / A100.flops
         over = step_seconds(job, 3, 128, network) - alone
         assert (over > 4 * message(network, 128, parameters, 2)) == waits
@@ -104,34 +104,34 @@ def test_the_tokens_from_which_stage_3_waits_for_nothing_do_not_depend_on_the_pa
 @pytest.mark.parametrize("kept", [0, 10.0, 1e4])
 @pytest.mark.parametrize("units", [1, 2, 5, 40])
 def test_the_peak_is_found_near_the_ends(stage, kept, units):
-    within = setting(Job(units, 1000, 8, kept, 5.0, ADAM), stage, 16)
+    within = setting(Workload(units, 1000, 8, kept, 5.0, ADAM), stage, 16)
     assert peak(within, ends(within)).held == peak(within).held
 
 
 def test_the_best_is_the_fastest_that_fits():
     for parameters in (10**7, 2 * 10**8, 10**9):
         for tokens in (64, 4096, 2**16):
-            job = Job(64, parameters, tokens, kept=2 * 8192)
+            job = Workload(64, parameters, tokens, kept=2 * 8192)
             every = [plan(job, stage, 128, A100, K) for stage in range(4) for K in (1, 2, 4, 8, 16, 32, 64)]
             fitting = [one for one in every if one.nbytes <= A100.memory]
             found = best(job, 128, A100)
             assert found in fitting and found.seconds <= 1.001 * min(one.seconds for one in fitting)
             assert all(one.stage >= found.stage for one in fitting if one.seconds < 0.999 * found.seconds)
-    assert best(Job(64, 10**11, 64), 128, A100) is None
+    assert best(Workload(64, 10**11, 64), 128, A100) is None
 
 
 def test_ten_billion_is_no_border():
     """E0-39: the same model at stage 1, 2 or 3, by ranks and memory; the same stage for models from 1B to 70B."""
 
     def stage(billions, ranks, memory):
-        return best(Job(64, int(billions * 1e9) // 64, 8192), ranks, A100._replace(memory=memory * 1e9)).stage
+        return best(Workload(64, int(billions * 1e9) // 64, 8192), ranks, A100._replace(memory=memory * 1e9)).stage
 
     assert [stage(7, 64, memory) for memory in (160, 80, 20, 10)] == [0, 3, 3, 3], "tokens enough to hide gathers"
     assert [stage(30, ranks, 141) for ranks in (64, 8, 4)] == [3, 3, 3]
     assert stage(7, 8, 24) == 3, "below 10B, and it takes stage 3"
 
     def few_tokens(billions, ranks, memory):
-        job = Job(64, int(billions * 1e9) // 64, 512)
+        job = Workload(64, int(billions * 1e9) // 64, 512)
         return best(job, ranks, A100._replace(memory=memory * 1e9)).stage
 
     assert [few_tokens(7, 64, memory) for memory in (160, 80, 20, 10)] == [0, 1, 2, 3]
