@@ -55,7 +55,7 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
         "rebalance",
         "test_plan.py",
     ),
-    13: ("checkpoint", "failures", "recovery"),
+    13: ("checkpoint", "failures", "raft", "recovery"),
 }
 
 
