@@ -42,6 +42,10 @@ def test_phi_grows_with_silence():
     assert values == sorted(values) and values[-1] == math.inf
 
 
+def test_a_very_regular_sender_is_not_suspected_at_once():
+    assert fed([1.0] * 300, window=100, least=0.05).deviation == pytest.approx(0.05)
+
+
 def test_before_the_second_heartbeat_it_expects_the_interval():
     assert 1.0 < PhiAccrual(1.0).deadline < 3.0
 

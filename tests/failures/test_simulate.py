@@ -91,10 +91,15 @@ def test_failures_have_the_mean_that_was_asked_for(kind):
     failures = {
         "exponential": exponential(10, rng()),
         "weibull": weibull(10, 0.7, rng()),
-        "bursts": bursts(10, 0.5, 1, rng()),
+        "bursts": bursts(10, 0.5, 5, rng()),
         "nodes": nodes(10, 0.7, 50, rng(), age=2000),
     }[kind]
     assert np.mean(list(islice(failures, 20_000))) == pytest.approx(10, rel=0.05)
+
+
+def test_a_job_that_begins_later_sees_the_same_failures():
+    early, late = (np.cumsum(list(islice(nodes(10, 0.7, 5, rng(7), age=age), 60))) for age in (0, 100))
+    assert late[:30] == pytest.approx((early[early >= 100] - 100)[:30])
 
 
 def test_many_old_nodes_fail_like_one_constant_rate():

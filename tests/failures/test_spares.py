@@ -50,7 +50,8 @@ def test_nodes_that_fail_together_need_spare_nodes():
 
 
 def test_a_pool_with_repair_is_the_same_formula():
-    """The part of the time that more than two of 22 machines are down, whatever the repair's distribution."""
+    """The part of the time that more than two of 22 machines are down."""
+    assert down(100.0, 25.0) == pytest.approx(0.2)
     counted = repaired(22, 2, 100.0, 5.0, 60_000.0, np.random.default_rng(2))
     assert counted.failed == pytest.approx(pool_fails(20, 2, down(100.0, 5.0)), rel=0.1)
 
