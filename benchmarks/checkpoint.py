@@ -10,6 +10,10 @@ runs as it is by default (torch.save and a pickle), and in its safetensors forma
 each, from and to memory. In memory: a folder in /dev/shm, where nothing has to reach a drive, so that what the
 programs do themselves is all there is. On the drive what was saved is dropped from the page cache before each load.
 Then 3 ranks load what 4 have saved.
+
+The stall of an asynchronous save is what the training itself waits for, with nothing to hide it: ours until the state
+may change, and the commit when the files are written; DCP's the call of async_save. The aim is for its default, a
+stager that is made anew each time. Beside it stands one that is kept from save to save, and its memory with it.
 """
 
 from __future__ import annotations
@@ -30,9 +34,10 @@ from tabulate import tabulate
 from reference import mpi
 
 MIB = 2**20
-AIM = 1.0
+AIM, STALL_AIM = 1.0, 0.5
 MEMORY = "/dev/shm"
 OURS, DCP, SAFETENSORS, DD = "ours", "DCP", "DCP, safetensors", "dd"
+KEPT = "DCP, kept stager"
 ROWS, COLUMNS = 1200, 3495  # of a tensor of 16 MiB, that 4 and 3 ranks share evenly
 
 
@@ -76,6 +81,28 @@ class Programs:
             ),
             DD: lambda: dd(self.source, self.folder / f"dd{self.comm.rank}", "conv=fsync"),
         }
+
+    def begin(self) -> dict[str, Callable[[], tuple[Callable, Callable]]]:
+        """What begins to save; it returns what waits for the files, and what the training still has to do then."""
+        import torch.distributed.checkpoint as dcp
+        from torch.distributed.checkpoint import FileSystemWriter
+        from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
+
+        from reference.checkpoint.asynchronous import AsynchronousSaver
+
+        saver = AsynchronousSaver(self.comm, self.folder / OURS)
+        stager = DefaultStager(StagingOptions(False, False, False, False))  # what needs no accelerator
+
+        def ours() -> tuple[Callable, Callable]:
+            saver.save(1, self.portions)
+            saver.before_update()
+            return saver.underway[-1].written.wait, saver.drain
+
+        def theirs(name: str, **how: object) -> tuple[Callable, Callable]:
+            future = dcp.async_save(self.state, storage_writer=FileSystemWriter(self.folder / name), **how)
+            return future.result, lambda: None
+
+        return {OURS: ours, DCP: lambda: theirs(DCP), KEPT: lambda: theirs(KEPT, async_stager=stager)}
 
     def load(self) -> dict[str, Callable[[], object]]:
         """What loads what was saved."""
@@ -128,6 +155,25 @@ def in_turns(
     return {name: seconds[1:] for name, seconds in found.items()}
 
 
+def stalls(comm, programs: dict[str, Callable], before: Callable[[str], object], turns: int) -> dict[str, list[float]]:
+    """Seconds of each turn for which the slowest rank's training waits, by name, after a turn for warming up."""
+    found = {name: [] for name in programs}
+    for turn in range(turns + 1):
+        for name in np.roll(list(programs), turn):
+            if comm.rank == 0:
+                before(name)
+            comm.Barrier()
+            start = mpi.wtime(comm)
+            written, rest = programs[name]()
+            began = mpi.wtime(comm) - start
+            written()
+            comm.Barrier()
+            start = mpi.wtime(comm)
+            rest()
+            found[name].append(comm.allreduce(began + mpi.wtime(comm) - start, mpi.MAX))
+    return {name: seconds[1:] for name, seconds in found.items()}
+
+
 def measure(comm, folder: Path, mib: int, turns: int) -> dict:
     """4 ranks save and load; 3 load what is there."""
     programs = Programs(comm, folder, mib)
@@ -141,11 +187,14 @@ def measure(comm, folder: Path, mib: int, turns: int) -> dict:
 
         found["save"] = in_turns(comm, programs.save(), remove, turns)
         programs.source.unlink()
+        found["stall of an asynchronous save"] = stalls(comm, programs.begin(), remove, turns)
     on_drive = folder.parent != Path(MEMORY)
     title = "load" if comm.size == 4 else "load by 3 ranks"
     found[title] = in_turns(comm, programs.load(), lambda _: on_drive and forget(folder), turns)
     return found
 
+
+HEADS = (OURS, DCP, SAFETENSORS, KEPT, DD)
 
 # The parent -----------------------------------------------------------------------------------------------------------
 
@@ -155,10 +204,12 @@ def rows(where: str, found: dict[str, dict[str, list[float]]]) -> list[list[str]
     rows = []
     for what, times in found.items():
         seconds = {name: np.asarray(one) for name, one in times.items()}
-        best = min((DCP, SAFETENSORS), key=lambda name: np.median(seconds[name]))
+        rivals = [name for name in (DCP, SAFETENSORS) if name in seconds]
+        best = min(rivals, key=lambda name: np.median(seconds[name]))
         ratio = seconds[OURS] / seconds[best]
-        columns = [quartiles(seconds[name], 1, 2) if name in seconds else "" for name in (OURS, DCP, SAFETENSORS, DD)]
-        verdict = "met" if np.median(ratio) <= AIM else "not met"
+        columns = [quartiles(seconds[name], 1, 2) if name in seconds else "" for name in HEADS]
+        aim = STALL_AIM if KEPT in seconds else AIM
+        verdict = f"{aim}: " + ("met" if np.median(ratio) <= aim else "not met")
         rows.append([f"{what}, {where}", *columns, f"{quartiles(ratio, 1, 2)} of {best}", verdict])
     return rows
 
@@ -184,8 +235,8 @@ def main() -> None:
                 found = run_job(ranks, __file__, *how)
                 library = found.pop("library")
                 table += rows(where, found)
-    print(f"{library}, {mib} MiB of 4 ranks, seconds, median (quartiles); aim: {AIM:.1f} of DCP's time")
-    heads = ["", OURS, DCP, SAFETENSORS, DD, "ratio", "aim"]
+    print(f"{library}, {mib} MiB of 4 ranks, seconds, median (quartiles)")
+    heads = ["", *HEADS, "ratio", "aim"]
     print(tabulate(table, heads, disable_numparse=True, stralign="right"))
 
 
