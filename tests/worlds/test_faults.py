@@ -73,6 +73,11 @@ def test_who_is_killed_after_some_calls_has_made_just_those(after, call):
     assert run.calls[1]["Send"] == after
 
 
+def test_who_is_killed_after_its_last_call_does_not_return():
+    run = launch(lambda comm: comm.allreduce(1), 2, faults=[Kill(1, after=1)])
+    assert (run.results, list(run.killed)) == ([2, None], [1])
+
+
 def test_finally_blocks_of_who_is_killed_do_nothing_to_the_others():
     def program(comm):
         try:

@@ -156,3 +156,32 @@ def test_shrink_without_failures_is_a_copy_and_ishrink_the_same_later():
         return first.rank, first.size, early, later.rank, later.allreduce(1), first.allreduce(2), later == first
 
     assert launch(program, 2).results == [(rank, 2, (mpi.ERR_COMM, True), rank, 2, 4, False) for rank in range(2)]
+
+
+def test_agree_waits_for_the_living_although_some_who_have_come_are_dead():
+    def program(comm):
+        mpi.sleep(comm, 1 + 0.001 * comm.rank)
+        return outcome(comm.Agree, 0b111 ^ (1 << comm.rank) if comm.rank < 3 else 0b1111)
+
+    assert run(program, 4, Kill(0, at=1.0005), detection=0.0001).results == [None] + [0b000] * 3
+
+
+def test_shrink_excludes_who_has_come_and_died_if_that_is_known():
+    def program(comm):
+        mpi.sleep(comm, 2.0 * (comm.rank == 0))
+        return comm.Shrink().size
+
+    assert run(program, 3, Kill(2, at=1.0)).results == [2, 2, None]
+
+
+@pytest.mark.parametrize("name", ["Agree", "Shrink"])
+def test_who_waits_in_an_agreement_is_not_interrupted_by_revoke(name):
+    def program(comm):
+        if comm.rank == 0:
+            mpi.sleep(comm, 1)
+            comm.Revoke()
+            mpi.sleep(comm, 1)
+        told = comm.Agree(5 + 2 * comm.rank) if name == "Agree" else comm.Shrink().allreduce(1)
+        return told, mpi.wtime(comm) > 2
+
+    assert run(program, 3).results == [(1 if name == "Agree" else 3, True)] * 3

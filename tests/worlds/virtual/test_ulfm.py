@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reference import mpi
-from reference.worlds import Kill, RankDied, RankFailed, UnreceivedMessages, launch, networks
+from reference.worlds import Deadlock, Kill, RankDied, RankFailed, UnreceivedMessages, launch, networks
 
 LINE = networks.uniform(alpha=0.001, beta=0.0)
 
@@ -397,3 +397,28 @@ def test_a_message_left_on_a_revoked_communicator_is_no_mistake_and_on_another_o
     launch(partial(program, revoked=True), 2, buffered=True)
     with pytest.raises(UnreceivedMessages):
         launch(partial(program, revoked=False), 2, buffered=True)
+
+
+def test_a_request_that_nobody_waits_for_yet_fails_too():
+    def program(comm):
+        if comm.rank == 1:
+            comm.recv(source=1)
+        if comm.rank == 2:
+            mpi.sleep(comm, 3)
+            return comm.send("late", 0)
+        lost = comm.Irecv(np.zeros(1), 1)
+        said = comm.recv(source=2)  # meanwhile rank 1 dies
+        return said, outcome(lost.Wait), bool(lost)
+
+    assert run(program, 3, Kill(1, at=1.0)).results[0] == ("late", mpi.ERR_PROC_FAILED, False)
+
+
+def test_a_later_deadlock_is_not_blamed_on_the_collective_that_has_failed():
+    def program(comm):
+        if comm.rank == 2:
+            comm.recv(source=2)
+        assert outcome(comm.Barrier) == mpi.ERR_PROC_FAILED
+        comm.recv(source=1 - comm.rank)
+
+    with pytest.raises(Deadlock, match="every waiting rank is in a receive"):
+        run(program, 3, Kill(2, at=1.0))
