@@ -57,7 +57,8 @@ class PhiAccrual:
     @property
     def deadline(self) -> float:
         """The instant at which phi reaches the threshold."""
-        return self.last + self.pause + self.mean - self.deviation * NormalDist().inv_cdf(10**-self.threshold)
+        wait = self.mean - self.deviation * NormalDist().inv_cdf(10**-self.threshold)
+        return self.last + self.pause + wait
 
     def arrived(self, at: float) -> None:
         """Take in a heartbeat."""
