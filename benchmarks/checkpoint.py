@@ -9,7 +9,7 @@ machine meets all alike. The time is that of the slowest rank, from a barrier to
 runs as it is by default (torch.save and a pickle), and in its safetensors format. dd: each rank's bytes, by one process
 each, from and to memory. In memory: a folder in /dev/shm, where nothing has to reach a drive, so that what the
 programs do themselves is all there is. On the drive what was saved is dropped from the page cache before each load.
-Then 3 ranks load what 4 have saved.
+Then 3 ranks load what 4 have saved. Last a rank of a training is killed, and its supervisor starts it again.
 
 The stall of an asynchronous save is what the training itself waits for, with nothing to hide it: ours until the state
 may change, and the commit when the files are written; DCP's the call of async_save. The aim is for its default, a
@@ -24,14 +24,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from data_parallel import on_every_rank, quartiles, run_job
+import psutil
+from data_parallel import ROOT, on_every_rank, quartiles, run_job
 from tabulate import tabulate
 
 from reference import mpi
+from reference.supervise import newest_step
 
 MIB = 2**20
 AIM, STALL_AIM = 1.0, 0.5
@@ -214,6 +217,33 @@ def rows(where: str, found: dict[str, dict[str, list[float]]]) -> list[list[str]
     return rows
 
 
+def recovery(base: str, kills: int) -> list[float]:
+    """Seconds from the death of a rank to the first new checkpoint of the job that its supervisor has started again."""
+    mpirun = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
+    with tempfile.TemporaryDirectory(dir=base) as folder:
+        train = [sys.executable, "-m", "reference.train", "--steps", "100000", "--every", "1", "--checkpoint", folder]
+        job = [mpirun, "-n", "4", *train, "--resume"]
+        command = [sys.executable, "-m", "reference.supervise", "--back-off", "0", "--", *job]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        there = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            found, start = [], time.perf_counter()
+            for _ in range(kills + 1):
+                before = newest_step(Path(folder))
+                while newest_step(Path(folder)) <= before:
+                    time.sleep(0.005)
+                found.append(time.perf_counter() - start)
+                ranks = [
+                    p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[: len(train)] == train
+                ]
+                start = time.perf_counter()
+                ranks[-1].kill()
+        finally:
+            there.terminate()
+            there.wait()
+    return found[1:]  # the first was the start
+
+
 def main() -> None:
     """Parent, or one of its ranks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -238,6 +268,8 @@ def main() -> None:
     print(f"{library}, {mib} MiB of 4 ranks, seconds, median (quartiles)")
     heads = ["", *HEADS, "ratio", "aim"]
     print(tabulate(table, heads, disable_numparse=True, stralign="right"))
+    seconds = quartiles(recovery(chosen.folder, 2 if chosen.quick else 4))
+    print(f"from a rank's death to the next checkpoint of the restarted job, 4 ranks, from files: {seconds} s")
 
 
 if __name__ == "__main__":

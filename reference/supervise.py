@@ -2,7 +2,7 @@
 
     python -m reference.supervise -- mpirun -n 4 python -m reference.train --checkpoint run --every 20 --resume
     python -m reference.supervise --sizes 3,2 -- mpirun -n 4 python -m reference.train --checkpoint run --resume
-    kill -9 $(pgrep -f reference.train | shuf -n 1)                  # try it, in another terminal
+    kill -9 $(pgrep -f "^[^ ]*python[^ ]* -m reference.train" | head -n 1)   # try it, in another terminal: a rank dies
 
 When a rank dies, mpirun ends the others: no rank can go on without the one that it waits for. So the job as a whole is
 started again. The supervisor waits before it does: one second, twice as long after each further death, at most a
