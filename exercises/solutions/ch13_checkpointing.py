@@ -183,8 +183,8 @@ def save_atomically(disk, manifest, shards, old):
     saved, and what the old manifest needs may go.
 
     Without the first sync_folder everything is right in each run without a crash, and in most runs with one. Many file
-    systems happen to keep the order of changes of names; POSIX does not promise it. Follow-up: an object store has
-    neither rename nor folders. What is its one moment?
+    systems happen to keep the order of changes of names; POSIX does not promise it. Follow-up: a store of objects may
+    have neither rename nor folders. What is the one moment there?
     """
     for name, text in shards.items():
         disk.write(name, text)
