@@ -55,7 +55,15 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
         "rebalance",
         "test_plan.py",
     ),
-    13: ("checkpoint", "failures", "raft", "recovery"),
+    13: (
+        "checkpoint",
+        "failures",
+        "layouts/test_checkpoints.py",
+        "raft",
+        "recovery",
+        "test_crashes.py",
+        "test_supervise.py",
+    ),
 }
 
 
