@@ -104,13 +104,13 @@ def fill(path: Path, manifest: Manifest, portions: Mapping[str, Portion], files:
     for name, portion in portions.items():
         for one in overlaps(path, manifest, name, portion):
             wanted[one.stored.file].append((name, one))
-    count = 0
+    count, scratch = 0, np.empty(manifest.chunk, np.uint8)
     for file, ranges in sorted(wanted.items()):
         try:
             check_file(path, manifest, file, files)
             with files.reading(path / file) as read:
                 for name, one in sorted(ranges, key=lambda pair: pair[1].stored.begin):
-                    count += _read(path, manifest, name, one, read)
+                    count += _read(manifest, name, one, read, scratch)
         except FileNotFoundError:
             raise _damaged(path, file, "is missing", files) from None
         except CheckpointError:
@@ -169,31 +169,41 @@ def check_file(path: Path, manifest: Manifest, file: str, files: Files = FILES) 
     raise _damaged(path, file, "is damaged: its head is not the one that was written", files)
 
 
-def _read(path: Path, manifest: Manifest, name: str, wanted: Wanted, read: Read) -> int:
+def _read(manifest: Manifest, name: str, wanted: Wanted, read: Read, scratch: np.ndarray) -> int:
     """Read the box that is wanted of a stored part into its place; how many bytes that took."""
     stored, box, into = wanted
     hull, itemsize = box.hull(stored.box), into.element_size()
     first, after = hull.start * itemsize, hull.stop * itemsize
     whole = nbytes(manifest.tensors[name].dtype, stored.box.shape)
     if len(hull) == box.size and into.is_contiguous() and into.device.type == "cpu":
-        return read_checked(stored, manifest.chunk, whole, first, after, as_bytes(into), read)
+        return read_checked(stored, manifest.chunk, whole, first, after, as_bytes(into), read, scratch)
     buffer = torch.empty(len(hull), dtype=into.dtype)
-    count = read_checked(stored, manifest.chunk, whole, first, after, as_bytes(buffer), read)
+    count = read_checked(stored, manifest.chunk, whole, first, after, as_bytes(buffer), read, scratch)
     strides = [prod(stored.box.shape[d + 1 :]) for d in range(len(stored.box.shape))]
     into.copy_(buffer.as_strided(box.shape, strides))
     return count
 
 
-def read_checked(stored: Stored, chunk: int, whole: int, first: int, after: int, into: np.ndarray, read: Read) -> int:
+def read_checked(
+    stored: Stored,
+    chunk: int,
+    whole: int,
+    first: int,
+    after: int,
+    into: np.ndarray,
+    read: Read,
+    scratch: np.ndarray,
+) -> int:
     """Read bytes first to after - 1 of a stored part of `whole` bytes, and check the chunks that they are in.
 
-    Returns how many bytes were read: whole chunks. Raises ValueError, with the place, for a chunk that is damaged.
+    scratch: memory for a chunk of which a part is wanted. Returns how many bytes were read: whole chunks. Raises
+    ValueError, with the place, for a chunk that is damaged.
     """
     count = 0
     for number in range(first // chunk, -(-after // chunk)):
         begin, end = number * chunk, min((number + 1) * chunk, whole)
         inside = first <= begin and end <= after
-        piece = into[begin - first : end - first] if inside else np.empty(end - begin, np.uint8)
+        piece = into[begin - first : end - first] if inside else scratch[: end - begin]
         read(stored.begin + begin, piece)
         count += end - begin
         if zlib.crc32(piece.data) != stored.crcs[number]:
