@@ -73,6 +73,22 @@ def test_who_is_killed_after_some_calls_has_made_just_those(after, call):
     assert run.calls[1]["Send"] == after
 
 
+def hears(comm):
+    """Rank 1 hears from rank 0 at 1 ms, and notes that."""
+    if comm.rank == 0:
+        return comm.send("now", 1)
+    comm.recv(source=0)
+    done[1] = 1
+    return None
+
+
+def test_who_is_killed_at_a_time_does_nothing_at_that_time():
+    for at, came in ((0.001, 0), (0.0011, 1)):
+        done[1] = 0
+        launch(hears, 2, faults=[Kill(1, at=at)], network=LINE)
+        assert done[1] == came
+
+
 def test_who_is_killed_after_its_last_call_does_not_return():
     run = launch(lambda comm: comm.allreduce(1), 2, faults=[Kill(1, after=1)])
     assert (run.results, list(run.killed)) == ([2, None], [1])

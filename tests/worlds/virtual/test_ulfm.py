@@ -86,21 +86,40 @@ def test_a_message_that_was_buffered_and_had_arrived_is_received():
     assert run(program, 2, Kill(1, at=0.5), buffered=True).results[0] == ("will", mpi.ERR_PROC_FAILED)
 
 
-def test_a_transfer_under_way_is_lost():
+@pytest.mark.parametrize("source", [1, mpi.ANY_SOURCE])
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_a_transfer_under_way_is_lost(sharing, source):
     def program(comm):
         big = np.full(1000, float(comm.rank))
         if comm.rank == 1:
             return comm.Send(big, 0)
-        error = outcome(comm.Recv, big, 1)
+        error = outcome(comm.Irecv(big, source).Wait)
         return error, mpi.wtime(comm)
 
     slow = networks.uniform(alpha=0.0, beta=1 / 8000)  # 8,000 bytes take a second
-    for at, expected in ((0.5, mpi.ERR_PROC_FAILED), (1.5, None)):
-        run = launch(program, 2, faults=[Kill(1, at=at)], network=slow, detection=0.01)
-        assert run.results[0] == (expected, pytest.approx(0.51 if expected else 1.0))
+    for at, expected in ((0.5, mpi.ERR_PROC_FAILED), (1.5, True)):
+        run = launch(program, 2, faults=[Kill(1, at=at)], network=slow, detection=0.01, sharing=sharing)
+        assert run.results[0] == (expected, pytest.approx(0.51 if at < 1 else 1.0))
 
 
-def test_a_send_to_a_rank_that_dies_while_it_is_under_way_fails():
+def test_who_waits_for_a_lost_transfer_and_for_another_one_is_told_when_the_death_is_known():
+    def program(comm):
+        if comm.rank == 1:
+            return comm.Send(np.zeros(1000), 0)
+        if comm.rank == 2:
+            mpi.sleep(comm, 1)
+            return comm.Send(np.zeros(1), 0)
+        requests = [comm.Irecv(np.zeros(1000), 1), comm.Irecv(np.zeros(1), 2)]
+        return outcome(mpi.waitall, requests), mpi.wtime(comm)
+
+    slow = networks.uniform(alpha=0.0, beta=1 / 8000)
+    run = launch(program, 3, faults=[Kill(1, at=0.5)], network=slow, detection=5.0)
+    assert run.results[0] == (mpi.ERR_IN_STATUS, pytest.approx(5.5))
+
+
+@pytest.mark.parametrize("detection", [0.01, 5.0])
+@pytest.mark.parametrize("sharing", ["fifo", "fair"])
+def test_a_send_to_a_rank_that_dies_while_it_is_under_way_fails(sharing, detection):
     def program(comm):
         big = np.zeros(1000)
         if comm.rank == 1:
@@ -108,8 +127,8 @@ def test_a_send_to_a_rank_that_dies_while_it_is_under_way_fails():
         return outcome(comm.Send, big, 1), mpi.wtime(comm)
 
     slow = networks.uniform(alpha=0.0, beta=1 / 8000)
-    run = launch(program, 2, faults=[Kill(1, at=0.5)], network=slow, detection=0.01)
-    assert run.results[0] == (mpi.ERR_PROC_FAILED, pytest.approx(0.51))
+    run = launch(program, 2, faults=[Kill(1, at=0.5)], network=slow, detection=detection, sharing=sharing)
+    assert run.results[0] == (mpi.ERR_PROC_FAILED, pytest.approx(0.5 + detection))
 
 
 def test_waitall_tells_which_requests_have_failed_and_leaves_the_others():
@@ -301,6 +320,24 @@ def test_revoke_reaches_everybody_although_the_rank_that_calls_it_dies():
     assert results == [None, (mpi.ERR_REVOKED, pytest.approx(0.001)), (mpi.ERR_REVOKED, pytest.approx(0.001))]
 
 
+def test_waitall_does_not_wait_for_the_others_if_one_was_revoked_before():
+    def program(comm):
+        other = comm.Dup()
+        if comm.rank == 0:
+            comm.Revoke()
+            mpi.sleep(comm, 9)
+            return other.Send(np.ones(1), 1)
+        buffers = np.zeros((2, 1))
+        requests = [comm.Irecv(buffers[0], 0), other.Irecv(buffers[1], 0)]
+        while not comm.Is_revoked():
+            pass
+        error, when = outcome(mpi.waitall, requests), mpi.wtime(comm)
+        requests[1].Wait()
+        return error, when < 1, buffers[1, 0]
+
+    assert launch(program, 2, network=LINE).results[1] == (mpi.ERR_IN_STATUS, True, 1.0)
+
+
 def test_revoke_is_of_one_communicator_and_leaves_the_others():
     def program(comm):
         other = comm.Dup()
@@ -333,6 +370,52 @@ def test_an_exchange_of_a_schedule_is_interrupted():
     results = run(program, 4, Kill(1, at=1.0)).results
     assert results.pop(1) is None
     assert set(results) == {mpi.ERR_PROC_FAILED, mpi.ERR_REVOKED} and results[1] == mpi.ERR_PROC_FAILED
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_an_exchange_fails_at_once_whatever_becomes_of_its_other_half(early, scheduled):
+    def program(comm):
+        out, come = np.zeros((2, 1))
+        if comm.rank == 1:
+            comm.recv(source=1)
+        if comm.rank == 2:
+            return mpi.sleep(comm, 9)  # and never receives
+        if early:
+            assert outcome(comm.recv, None, 1) == mpi.ERR_PROC_FAILED
+            mpi.sleep(comm, 5 - mpi.wtime(comm))
+        if scheduled:
+            return outcome(comm.exchange_in_turn, iter([(out, 2, come, 1)]), 0), mpi.wtime(comm)
+        return outcome(comm.Sendrecv, out, 2, 0, come, 1), mpi.wtime(comm)
+
+    expected = mpi.ERR_PROC_FAILED, pytest.approx(5.0 if early else 1.01)
+    assert run(program, 3, Kill(1, at=1.0)).results[0] == expected
+
+
+def test_a_schedule_is_revoked_while_its_exchange_is_under_way():
+    def program(comm):
+        if comm.rank == 0:
+            mpi.sleep(comm, 0.5)
+            return comm.Revoke()
+        out, come = np.zeros((2, 1000))
+        both = [(out, 3 - comm.rank, come, 3 - comm.rank)] * 2
+        return outcome(comm.exchange_in_turn, iter(both), 0), mpi.wtime(comm)
+
+    slow = networks.uniform(alpha=0.0, beta=1 / 8000)  # an exchange takes a second
+    assert launch(program, 3, network=slow).results[1:] == [(mpi.ERR_REVOKED, pytest.approx(1.0))] * 2
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_buffered_message_to_a_dead_rank_is_gone(known):
+    def program(comm):
+        if comm.rank == 1:
+            comm.recv(source=1)
+        mpi.sleep(comm, 1.005)
+        if known:
+            assert outcome(comm.recv, None, 1) == mpi.ERR_PROC_FAILED
+        comm.send("too late", 1)
+
+    assert run(program, 2, Kill(1, at=1.0), buffered=True).killed == {1: 1.0}
 
 
 # Programs that know nothing of all this -----------------------------------------------------------------------
