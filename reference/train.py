@@ -210,9 +210,16 @@ def as_text(found: dict, times: Spread, verdict: Verdict) -> str:
             f"test accuracy {found['accuracy']:.1%}" + " of next bytes guessed right" * (found["model"] == "gpt"),
             f"a step takes {median:.2f} [{low:.2f} .. {high:.2f}] ms: median and quartiles",
             *(beside(found["measured"], found["simulated"]) if "measured" in found else []),
+            *([saved(found["checkpoint"])] if "checkpoint" in found else []),
             str(verdict),
         ]
     )
+
+
+def saved(told: dict) -> str:
+    """How often it was saved, and what that took."""
+    times, many = spread(told["seconds"] or [0.0]), told["saves"]
+    return f"saved {many} time{'s' * (many != 1)} in {told['folder']}; a save takes {1e3 * times.median:.1f} ms: median"
 
 
 def beside(measured: dict, simulated: dict) -> list[str]:

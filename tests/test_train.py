@@ -66,7 +66,9 @@ def test_what_a_pipeline_prints(capsys):
 def test_a_training_is_saved_and_goes_on(tmp_path, capsys):
     common = ["--checkpoint", str(tmp_path), "--batch", "12", "--rate", "0.1", "--every", "2"]
     assert virtually(2, *common, "--steps", "3", "--resume", "--mtbf", "1h", "--keep", "1") == [0, 0]
-    assert f"checkpoints in {tmp_path}, none yet: from the beginning\n" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"checkpoints in {tmp_path}, none yet: from the beginning\n" in said
+    assert f"\nsaved 3 times in {tmp_path}; a save takes " in said
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000003"]
     assert virtually(1, *common, "--steps", "4", "--resume", "--json") == [0]
     found = json.loads(capsys.readouterr().out)
