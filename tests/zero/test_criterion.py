@@ -11,8 +11,8 @@ from reference.mpi import compute, wtime
 from reference.perf.recipes import ADAM, ADAM_MIXED
 from reference.worlds import launch, networks
 from reference.zero.criterion import (
-    Workload,
     Machine,
+    Workload,
     best,
     ends,
     hidden_from,
