@@ -12,7 +12,7 @@ Exact     Safe whatever the network does (loss, copies, order, delay) and howeve
           for progress alone. It needs durable storage that does not lie.
 Left out  Pre-vote, leadership transfer, learners, reads without a log entry (thesis, 9.6, 3.10, 4.2.1, 6.4).
 Source    Ongaro and Ousterhout 2014 (extended version), figure 2. Ongaro's thesis, 2014: chapter 4 (one server more or
-          less) with the correction of July 2015, section 6.2 (a leader that hears no majority steps down).
+          less) with the correction of 2015, section 6.2 (a leader that hears no majority steps down).
 """
 
 from __future__ import annotations
