@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from reference.checkpoint import CheckpointError, at, everything, flat_range, load, save
+from reference.checkpoint import CheckpointError, at, everything, flat_range, load, read_manifest, save
 from reference.checkpoint.load import at_step
 from reference.checkpoint.manifest import CHUNK
 from reference.worlds import RankFailed, launch
@@ -98,6 +98,17 @@ REFUSED = {
 def test_what_was_not_saved_is_refused(saved, words):
     with pytest.raises(RankFailed, match=words):
         launch(lambda comm: load(comm, saved["rows"], REFUSED[words] if comm.rank else {}), 2)
+
+
+def test_elements_that_are_in_no_file_are_refused(tmp_path):
+    """As in a manifest that another program has made; `save` refuses to write one."""
+    path = launch(saving, 2, tmp_path, "rows").results[0]
+    manifest = read_manifest(path)
+    w = manifest.tensors["w"]
+    lacking = manifest._replace(tensors=manifest.tensors | {"w": w._replace(parts=w.parts[:1])})
+    (path / "manifest.json").write_text(lacking.to_json())
+    with pytest.raises(RankFailed, match=r"\[4:8, 0:6\] of a part of w is in no file of"):
+        launch(loading, 1, tmp_path, "rows")
 
 
 def test_every_rank_hears_of_it(saved):

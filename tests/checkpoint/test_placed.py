@@ -1,11 +1,15 @@
 """Where a layout's parameters belong, against the indices that made them."""
 
+from itertools import combinations
+from types import SimpleNamespace
+
 import torch
 from torch import nn
 
 from reference.checkpoint.placed import of_groups, of_parameters, runs
 from reference.models import GPT, Config
 from reference.tensor_parallel import GPT as TensorParallelGPT
+from reference.tensor_parallel.shards import PADDING, shard
 from reference.worlds import launch
 from reference.zero.accumulated import AccumulatedStage1
 
@@ -57,3 +61,17 @@ def test_zero_on_tensor_parallel_parts():
     for name in parts[0]:
         for t in (0, 1):
             assert torch.equal(sum(one[name] for one in shards[t::2]), parts[t][name]), name
+
+
+def test_any_range_of_a_part_in_several_runs():
+    """Rows 4, 5, 0, padding, and 2 of a parameter, of which a rank has a range of elements."""
+    whole, own = torch.arange(1.0, 19.0).reshape(6, 3), (4, 5, 0, PADDING, 2)
+    parameter = shard(whole, 0, own)
+    for first, after in combinations(range(16), 2):
+        piece = nn.Parameter(parameter.data.reshape(-1)[first:after].clone())
+        sharding = SimpleNamespace(shapes=[(5, 3)], piece=lambda rank, i, range=slice(first, after): range)
+        group = SimpleNamespace(parameters=[parameter], pieces=[piece], sharding=sharding, comm=SimpleNamespace(rank=0))
+        place = of_groups([group], {"w": parameter})["w"]
+        shape, parts = place.portion(place.parameter.data)
+        assert shape == (6, 3) and all(torch.equal(values, whole[box.slices]) for box, values in parts)
+        assert sum(box.size for box, _ in parts) == piece.count_nonzero()
