@@ -21,6 +21,8 @@ sequences. Groups of so many ranks then share a copy of the model, each takes it
 the whole model in the end. --zero cuts the optimizer's state, and more, among all ranks. Any of them go together:
 then --data says how many groups share a batch, and --mesh which of the axes is innermost. Of a pipeline a step is also
 simulated, with the seconds that its actions took.
+--elastic lets ranks die (kill -9), and the others go on: from their memory, or, with --checkpoint, from the newest one.
+It needs Open MPI with ULFM, and says how to get and start it.
 --checkpoint saves the training as it goes, every so many steps or as often as --mtbf makes worth while. --resume goes
 on from the newest checkpoint, in this layout or another one; --resume STEP from an older one, and gives up those after
 it. Where there is no checkpoint --resume begins at the beginning, so that one command starts a job and starts it again.
@@ -43,6 +45,7 @@ import torch
 from torch import nn
 
 from .data_parallel.verdict import Verdict, verify
+from .layouts import elastic
 from .layouts.catalogue import choose, flag
 from .layouts.catalogue import options as of_layouts
 from .layouts.checkpoints import OPTIONS, Checkpoints
@@ -84,6 +87,7 @@ def parser() -> cli.Parser:
     p.add_argument("--json", action="store_true", help="print one JSON object instead of lines; NaN becomes null")
     for name, (_, how) in OPTIONS.items():
         p.add_argument(flag(name), **how)
+    p.add_argument("--elastic", action="store_true", help="ranks may die, and the others go on: needs MPI with ULFM")
     headings = {layout: p.add_argument_group(layout.name) for layout, _, _ in of_layouts()}
     for layout, name, option in of_layouts():
         headings[layout].add_argument(flag(name), **option.how)
@@ -164,6 +168,8 @@ def run(comm, options: argparse.Namespace) -> int:
     kind, load = check_arguments(options), MODELS[options.model]
     data, unseen = cli.attempt(comm, f"no data for --model {options.model}", lambda: (load(True), load(False)))
     check_batch_sizes(comm.size, options, kind, len(data.y))
+    if options.elastic:
+        elastic.check(comm, kind, options)
     checkpoints = Checkpoints(comm, options) if options.checkpoint else None
     layout = made(kind, comm.size, options)
     if checkpoints:
@@ -175,7 +181,11 @@ def run(comm, options: argparse.Namespace) -> int:
     if comm.rank == 0 and not options.json:
         begun = checkpoints.lines() if checkpoints else []
         print("\n".join([headline(comm, layout, options, model), *begun]), flush=True)
-    done = layout.train(comm, model, data)
+    if options.elastic:
+        survived = elastic.train(comm, layout, model, data, checkpoints)
+        done, comm, model, checkpoints, _ = survived
+    else:
+        done = layout.train(comm, model, data)
     found = {"model": options.model, "layout": layout.name, "ranks": comm.size, "compress": options.compress}
     found |= {"late": False, "losses": done.losses} | done.about
     times = spread(done.seconds[1:] or [0.0])
@@ -189,7 +199,8 @@ def run(comm, options: argparse.Namespace) -> int:
     written = cli.write(
         comm, "--timeline", options.timeline, lambda path: draw.timeline(cast(Any, done.times)).to_perfetto(path)
     )
-    return 0 if written and not verdict.why else 1
+    status = 0 if written and not verdict.why else 1
+    return elastic.ended(survived, status) if options.elastic else status
 
 
 def headline(comm, layout: Layout, options: argparse.Namespace, model: nn.Module) -> str:

@@ -31,6 +31,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pickle import UnpicklingError
 from typing import Any, NamedTuple, TypeVar, cast
 
 from .. import mpi
@@ -67,6 +68,14 @@ def lost_a_rank(error: BaseException) -> bool:
     return isinstance(error, mpi.Exception) and error.Get_error_class() in LOSSES
 
 
+def is_broken(comm) -> bool:
+    """Whether this rank knows that the communicator is revoked, or that one of its ranks has failed.
+
+    Then any error of a call on it may come from that: nonblocking collectives of Open MPI 5.0.11 raise ERR_OTHER.
+    """
+    return comm.Is_revoked() or comm.Get_failed().Get_size() > 0
+
+
 def shrink(comm) -> Shrunk:
     """The communicator of those that live. All survivors call it, whatever they were doing.
 
@@ -101,8 +110,8 @@ def together(comm, attempt: Callable[[], T]) -> T:
         if lost.comm is comm:
             raise
         error = lost
-    except mpi.Exception as failure:
-        if not lost_a_rank(failure):
+    except Exception as failure:  # also of what Open MPI leaves half received, and an unpickler then stumbles over
+        if not lost_a_rank(failure) and not is_broken(comm) and not isinstance(failure, UnpicklingError):
             raise
         error = failure
     if error:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .. import mpi
-from .shrink import TooFew, lost_a_rank, survive
+from .shrink import TooFew, is_broken, lost_a_rank, survive
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ def survive_with_spares(comm, work: Callable[[Any], T], N: int, most: int) -> tu
             try:
                 result = work(team)
             except mpi.Exception as error:
-                if lost_a_rank(error):
+                if lost_a_rank(error) or is_broken(team):
                     team.Revoke()  # who is left of the team comes out of its calls, too
                 raise
         comm.Barrier()  # where spares wait

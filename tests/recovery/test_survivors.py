@@ -13,7 +13,7 @@ from reference.recovery.replicated import serially, train_replicated
 from reference.recovery.sharded import Holding, Whole, begin, take_steps, train_sharded
 from reference.recovery.shrink import shrink, survive
 from reference.recovery.spare import survive_with_spares
-from reference.worlds import Kill, RankFailed, launch
+from reference.worlds import Kill, RankFailed, UnreceivedMessages, launch
 
 from ..examples import examples
 
@@ -147,3 +147,17 @@ def test_the_dead_and_the_new_numbers_are_told():
 
     run = launch(program, 5, faults=[Kill(0, after=0), Kill(3, after=0)])
     assert [result for result in run.results if result] == [([1, 2, 4], [0, 3], rank) for rank in range(3)]
+
+
+@pytest.mark.parametrize("revokes", [True, False])
+def test_requests_of_a_revoked_communicator_are_nobodys_debt(revokes):
+    def program(comm):
+        comm.Irecv(np.empty(1), (comm.rank + 1) % 2)
+        if revokes:
+            shrink(comm)
+
+    if revokes:
+        launch(program, 2)
+    else:
+        with pytest.raises(UnreceivedMessages):
+            launch(program, 2)

@@ -252,7 +252,6 @@ def length_cause(send: Any, receive: Any) -> str:
 def unreceived(engine: Any) -> str:
     """What was left lying when the program ended; empty if nothing was."""
     sends = [*(send for queue in engine.messages.sends.values() for send in queue), *engine.messages.claimed]
-    receives = [receive for queue in engine.messages.receives.values() for receive in queue]
     lines = [
         f"rank {send.rank} sent {amount(send.buffer)} with tag {send.tag} to rank {send.peer}, which never received "
         f"it ({send.call.where})"
@@ -260,20 +259,19 @@ def unreceived(engine: Any) -> str:
     ]
     lines += [
         f"rank {receive.rank} posted {receive.call}, and no such message was ever sent ({receive.call.where})"
-        for receive in receives
+        for queue in engine.messages.receives.values()
+        for receive in queue
     ]
     return "the program ended with unfinished messages: " + _some(lines) if lines else ""
 
 
 def left(engine: Any) -> str:
-    """Which requests were never waited for, and which epochs of windows never ended; empty if none."""
-    open_requests = [
-        (rank.index, request._completion) for rank in engine.ranks for request in rank.requests if request._completion
-    ]
+    """Which requests were never waited for, but on revoked communicators; which epochs never ended; empty if none."""
     lines = [
-        f"rank {rank} never waited for the request of {posted(completion)} ({completion.call.where})"
-        for rank, completion in open_requests
-        if hasattr(completion, "call")  # a message to PROC_NULL has nothing to wait for
+        f"rank {rank.index} never waited for the request of {posted(one)} ({one.call.where})"
+        for rank in engine.ranks
+        for one in (its._completion for its in rank.requests if rank.index not in its._comm._context.revoked)
+        if hasattr(one, "call")  # None is complete; a message to PROC_NULL has nothing to wait for
     ]
     why = "until a request has been waited for (or tested), its message may be on its way"
     if not lines:
