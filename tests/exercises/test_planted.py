@@ -110,7 +110,8 @@ def test_a_ready_made_check_finds_what_is_planted(name):
 def test_no_grader_accepts_what_is_planted(chapter, name, exercise):
     cases = draw(exercise, name, SEED)
     case = next((each for each in cases if each.ranks > 1), cases[0])
-    played = _play(exercise, name, str(solutions(chapter)[0]), case, "virtual", Limits())
+    own = copy.deepcopy(case)  # a student may write into it, here in this process
+    played = _play(exercise, name, str(solutions(chapter)[0]), own, "virtual", Limits())
     right = received(played, case, exercise.distributed, "virtual")
 
     def finds(what, bad):
