@@ -188,6 +188,19 @@ def test_messages_wait_until_a_partition_ends():
     assert early.results == [(pytest.approx(1.001), pytest.approx(1.002))] * 4
 
 
+@pytest.mark.parametrize("buffered", [False, True])
+def test_a_message_that_waits_for_a_partition_dies_with_its_sender(buffered):
+    def program(comm):
+        if comm.rank == 1:
+            comm.Send(np.ones(1), 0)
+            return mpi.sleep(comm, 9)
+        return outcome(comm.Irecv(np.zeros(1)).Wait), mpi.wtime(comm)
+
+    faults = [Partition((0,), until=3.0), Kill(1, at=1.0)]
+    run = launch(program, 2, faults=faults, network=LINE, detection=0.01, buffered=buffered)
+    assert run.results[0] == (mpi.ERR_PROC_FAILED, pytest.approx(1.01))
+
+
 def test_agreement_and_revocation_wait_for_a_partition_too():
     def program(comm):
         comm.Agree(1)

@@ -92,6 +92,9 @@ class LossyMatching(Matching):
         self, time: float, source: int, dest: int, nbytes: int, group: str, arrive: Callable, about: Any = None
     ) -> None:
         """Carry a message from `time` on, or from when source and dest can reach each other."""
+        if isinstance(about, Request):
+            self.flights = {send: end for send, end in self.flights.items() if end > time}
+            self.flights[about] = inf
         start = self.engine.reached(time, (source, dest))
         if start == inf:
             self.obstacles.append(f"rank {source} cannot reach rank {dest} since {time:g} s")
@@ -100,9 +103,6 @@ class LossyMatching(Matching):
             self.engine.post(start, source, lambda now: self.carry(now, source, dest, nbytes, group, arrive, later))
         if start > time:
             return
-        if isinstance(about, Request):
-            self.flights = {send: end for send, end in self.flights.items() if end > time}
-            self.flights[about] = inf
         super().carry(time, source, dest, nbytes, group, arrive, about)
 
     def _arrive(self, end: float, send: Request) -> None:
