@@ -57,8 +57,10 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
     ),
     13: (
         "checkpoint",
+        "claims/test_13_checkpointing.py",
         "failures",
         "layouts/test_checkpoints.py",
+        "production/test_checkpoint.py",
         "raft",
         "recovery",
         "test_crashes.py",

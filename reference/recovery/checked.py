@@ -67,7 +67,7 @@ def differing(comm, arrays: Sequence[np.ndarray]) -> Suspects:
 
 
 def checked_allreduce(comm, x: np.ndarray, allreduce: Callable[[Any, np.ndarray], Any]) -> np.ndarray:
-    """The sum over all ranks of x [n], by `allreduce`(comm, vector), which works in place.
+    """The sum over all ranks of x [n], by `allreduce(comm, vector)`, which works in place.
 
     Two numbers travel along: the sum of this rank's elements, and that of their magnitudes, from which `slack` follows.
     Raises Corrupted on every rank if one's result does not add up to what the ranks had. Collective.

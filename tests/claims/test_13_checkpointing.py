@@ -46,7 +46,8 @@ def test_a_shared_spare_is_worth_more():
 
 
 def test_what_is_saved_of_llama_3():
-    assert 5.2e12 / 405e9 == pytest.approx(12.8, abs=0.05)  # bytes a parameter
+    named, parameters = 5.2e12, 405e9
+    assert named / parameters == pytest.approx(12.8, abs=0.05)  # bytes
 
 
 def test_a_weight_that_moves_a_little_each_step_is_never_saved_if_the_last_step_is_what_it_is_compared_with():
