@@ -85,6 +85,12 @@ def test_a_training_is_saved_and_goes_on(tmp_path, capsys):
     assert "resumed after step 4" in capsys.readouterr().out  # there is no step left
 
 
+def test_ranks_that_may_die_name_their_processes(capsys):
+    """What becomes of the others when one dies: tests/layouts/test_elastic.py."""
+    assert virtually(2, "--steps", "2", "--batch", "12", "--elastic") == [0, 0]
+    assert "elastic; processes of the ranks, to kill: " in capsys.readouterr().out
+
+
 GPT_OPTIONS = ["--model", "gpt", "--layers", "1", "--steps", "2", "--batch", "4"]
 SHARED = [  # ranks, options, the model's heads, what is said of the layout
     (4, ["--tensor", "2"], {}, "2 groups of 2 ranks, each with 1/2 of each layer (tensor parallelism)\n"),
