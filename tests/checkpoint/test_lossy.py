@@ -3,8 +3,10 @@
 import math
 
 import numpy as np
+import pysz
 import pytest
 import torch
+import zfpy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,7 +74,6 @@ def test_what_is_refused():
 
 
 def test_zfp_keeps_an_absolute_bound_and_no_relative_one():
-    zfpy = pytest.importorskip("zfpy")
     x = 0.02 * torch.randn(20_000, generator=torch.Generator().manual_seed(1)).numpy()
     coded = zfpy.compress_numpy(x, tolerance=1e-3)
     back = zfpy.decompress_numpy(coded)
@@ -81,7 +82,6 @@ def test_zfp_keeps_an_absolute_bound_and_no_relative_one():
 
 
 def test_sz_takes_as_many_bytes_for_weights_as_we_do():
-    pysz = pytest.importorskip("pysz")
     x = 0.02 * torch.randn(200_000, generator=torch.Generator().manual_seed(1)).numpy()
     config = pysz.szConfig()
     config.errorBoundMode, config.absErrorBound = pysz.szErrorBoundMode.ABS, 1e-3
