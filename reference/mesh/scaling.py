@@ -9,8 +9,8 @@ Before    each rank skips for itself: the parts of one model take different numb
 After     one all-reduce of a number; all step or none, and all have the same scale
 Sends     One 8-byte all-reduce (MAX) a step, over all axes.
 Exact     Scales and skipped steps are those of torch.amp.GradScaler on one device that sees all gradients.
-Source    Micikevicius et al., "Mixed Precision Training" (2018), section 3.2; torch.amp.GradScaler (PyTorch 2.13), whose
-          options and defaults these are.
+Source    Micikevicius et al., "Mixed Precision Training" (2018), section 3.2; torch.amp.GradScaler (PyTorch 2.13),
+          whose options and defaults these are.
 """
 
 from __future__ import annotations
