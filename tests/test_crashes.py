@@ -39,7 +39,7 @@ def test_ranks_die_in_every_operation_on_files():
     "plant, at, says",
     [
         ("manifest in place", "write manifest", "does not load"),
-        ("manifest first", "", "does not load"),
+        ("manifest first", "rename manifest", "does not load"),
         ("no random state", "", "other states follow"),
         ("no moments", "", "where it was"),
     ],

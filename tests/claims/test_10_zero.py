@@ -13,7 +13,7 @@ from reference.pages.stage_table import AGAINST, stage_table
 from reference.perf.meter import Meter
 from reference.perf.roofline import Device
 from reference.worlds import launch
-from reference.zero.criterion import Job, Machine, best, plan
+from reference.zero.criterion import Machine, Workload, best, plan
 from reference.zero.observed import observe
 from reference.zero.shards import by_rows, flat
 from reference.zero.stage1 import Stage1
@@ -55,10 +55,10 @@ def test_zero_has_no_all_reduce_of_gradients(stage):
 
 
 def test_the_decision_for_64_accelerators():
-    seven = Job(32, 7 * 10**9 // 32, 16 * 4096, 34 * 4096)
+    seven = Workload(32, 7 * 10**9 // 32, 16 * 4096, 34 * 4096)
     one, three, few = (plan(seven, stage, 64, H100, K) for stage, K in ((1, 16), (3, 8), (3, 16)))
     assert one.seconds < 1.03 * three.seconds and few.seconds > 1.9 * one.seconds
-    seventy = Job(80, 70 * 10**9 // 80, 16 * 4096, 2 * 8192, 34 * 8192)
+    seventy = Workload(80, 70 * 10**9 // 80, 16 * 4096, 2 * 8192, 34 * 8192)
     again = H100._replace(flops=300e12)
     assert best(seventy, 64, again, 16).stage == 3
     assert best(seventy._replace(kept=34 * 8192, working=0), 64, H100, 16) is None
