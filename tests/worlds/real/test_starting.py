@@ -77,6 +77,7 @@ def test_a_process_that_is_killed_while_it_starts(which, own_job, monkeypatch):
         if not killed:
             killed.append(self.people[channel][which == "its watcher"])
             os.kill(killed[0], signal.SIGKILL)
+            time.sleep(0.5)  # mpirun ends the others before they have started
 
     monkeypatch.setattr(starting.Start, "_hear", hear_and_kill)
     said = refused()
