@@ -21,8 +21,7 @@ from torch import Tensor
 
 from .boxes import Box, Portion, Shape, consecutive, flat_boxes, of_shape
 
-Pairs = list[tuple[Box, Box]]
-"""(box of what a rank has, box of the whole), of the same shape."""
+Pairs = list[tuple[Box, Box]]  # (box of what a rank has, box of the whole), of the same shape
 
 
 class Placed(NamedTuple):

@@ -49,8 +49,7 @@ from .manifest import (
     step_of,
 )
 
-Described = dict[str, tuple[tuple[int, ...], str, list[Box]]]
-"""What a rank holds: name -> shape, type, boxes."""
+Described = dict[str, tuple[tuple[int, ...], str, list[Box]]]  # what a rank holds: name -> shape, type, boxes
 
 
 def save(
