@@ -9,9 +9,9 @@
     python .ci/test.py --long               only what takes long: properties with many examples, proofs of every check
 
 Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
-status is 0 only if all parts passed and no chapter took far more than its budget (budget.py). How fast the machine is
-now is measured once, at the start (reference/perf/pace.py): every limit on seconds, in the tests, too, is multiplied
-by it.
+status is 0 only if all parts passed and no chapter took far more of its budget than the others did (budget.py). How
+fast the machine is now is measured once, at the start (reference/perf/pace.py): every limit on seconds, in the tests,
+too, is multiplied by it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import time
 from pathlib import Path
 
 import budget
-import calibrate
 import changed
 from chapters import ROOT, Part, environment, everything, kernels, known
 from reference.perf import pace
@@ -125,9 +124,8 @@ def test_parts(wanted: Part, long: bool = False) -> dict[str, dict[str, list]]:
 def within_budget(enforced: bool) -> tuple[bool, float]:
     """Report what each chapter took of its budget; return whether none took far more, and the seconds to find out."""
     start = time.monotonic()
-    slowness, how = calibrate.slowness(WORKERS)
-    cases = budget.read(REPORTS, slowness)
-    print(budget.report(cases), how, sep="\n  ")
+    cases = budget.read(REPORTS)
+    print(budget.report(cases))
     overdrawn = budget.overdrawn(cases) if enforced else []
     print(*overdrawn, sep="\n")
     return not overdrawn, time.monotonic() - start
