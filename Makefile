@@ -44,8 +44,9 @@ serve: book
 pdf: book
 	$(BIN)/python .ci/pdf.py $(HTML) build/every-rank-counts.pdf
 
+# ON=unlike: the notebooks as on another processor, as CI runs them
 test: $(STAMP) $(ULFM)
-	$(BIN)/python .ci/test.py $(CH)
+	$(BIN)/python .ci/test.py $(if $(ON),--notebooks-on '$(ON)') $(CH)
 
 # what a change can break, by the import graph
 test-changed: $(STAMP) $(ULFM)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -146,19 +147,19 @@ def claimed_by(test: str) -> int | str:
     return parts[1].removeprefix("test_") if parts[0] == "tests" else Path(parts[1]).stem
 
 
-def environment() -> dict[str, str]:
+def environment(ours: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment of tests and notebooks: the many processes that they start compile a module once only.
 
     They are also spared the import of torch's compiler (lean/sitecustomize.py), unless PYTHONPATH has another
-    sitecustomize in front.
+    sitecustomize in front. ours: the variables that they have otherwise.
     """
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    kept = {name: value for name, value in ours.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"PYTHONPATH": os.pathsep.join([*filter(None, [kept.get("PYTHONPATH")]), str(LEAN)])}
 
 
-def kernels() -> dict[str, str]:
+def kernels(ours: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment of notebooks: a shell command that fails is an error, figures have twice the pixels."""
     profile = ROOT / "build/ipython/profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_config.py").write_text(SETTINGS)
-    return {**environment(), "IPYTHONDIR": str(profile.parent)}
+    return {**environment(ours), "IPYTHONDIR": str(profile.parent)}

@@ -4,7 +4,7 @@
     python .ci/machines.py --each                    each alone, as every night: five hours
     python .ci/machines.py "no AVX" busy             these (`make test-machines ON="busy"`)
     python .ci/machines.py ATEN_CPU_CAPABILITY=avx2  one setting alone, as one likes
-    python .ci/machines.py --only notebooks unlike   notebooks, on the machine that is least like this one
+    python .ci/machines.py --only notebooks unlike   notebooks, on the processor that is least like this one
     python .ci/machines.py --list                    all names, and what each of them is
 
 The last digits of a sum depend on the order in which a processor adds. Libraries choose that order by the processor,

@@ -5,6 +5,7 @@
     python .ci/test.py worlds               only tests/worlds; every folder and module of tests/ has its name
     python .ci/test.py --only notebooks     only this kind: lint, unit, graders or notebooks
     python .ci/test.py --no-lint            everything but style, floors, types and rules
+    python .ci/test.py --notebooks-on unlike    the notebooks as on another processor (machines.py), as CI runs them
     python .ci/test.py --changed            style and the rest, and only the tests that a change can break (changed.py)
     python .ci/test.py --long               only what takes long: properties with many examples, proofs of every check
 
@@ -21,10 +22,12 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import budget
 import changed
+import machines
 from chapters import ROOT, Part, environment, everything, kernels, known
 from reference.perf import pace
 
@@ -47,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--only", choices=("lint", "unit", "graders", "notebooks"), help="one kind")
     which.add_argument("--no-lint", action="store_true", help="all but style, floors, types and rules")
     which.add_argument("--long", action="store_true", help="properties with many examples, and long tests, alone")
+    p.add_argument("--notebooks-on", metavar="MACHINE", help="run the notebooks as on a machine of machines.py")
     p.add_argument("--no-budget", action="store_true", help="a chapter may take as long as it likes")
     return p
 
@@ -72,13 +76,24 @@ def main(argv: list[str] | None = None) -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     for old in REPORTS.glob("*.xml"):
         old.unlink()
-    results = {name: run(name, command) for name, command in parts.items()}
+    elsewhere = settings_of(asked.notebooks_on) if asked.notebooks_on else {}
+    results = {name: run(name, command, elsewhere) for name, command in parts.items()}
     if asked.only != "lint":
         results["budgets of the chapters"] = within_budget(enforced=not (asked.no_budget or asked.long))
     print(f"\nSummary (this machine took {pace.pace():.1f} times as long as the one that limits were made for)")
     for name, (ok, seconds) in results.items():
         print(f"  {'passed' if ok else 'FAILED'}  {name} ({seconds:.0f} s)")
     return 0 if results and all(ok for ok, _ in results.values()) else 1
+
+
+def settings_of(name: str) -> Mapping[str, str]:
+    """Return the settings of a machine that differs in nothing else; end the program if this one cannot play it so."""
+    ((found, machine),) = machines.chosen([name]).items()
+    if why := machines.lacking(machine):
+        parser().error(f"the notebooks cannot be run on {found!r}: {why}")
+    if machine != machines.Machine(machine.settings, needs=machine.needs):
+        parser().error(f"--notebooks-on takes a machine of other settings only: for {found!r} try make test-machines")
+    return machine.settings
 
 
 def lint_parts() -> dict[str, list]:
@@ -131,10 +146,14 @@ def within_budget(enforced: bool) -> tuple[bool, float]:
     return not overdrawn, time.monotonic() - start
 
 
-def run(name: str, command: list) -> tuple[bool, float]:
-    """Run one part; return whether it passed and its seconds."""
+def run(name: str, command: list, elsewhere: Mapping[str, str]) -> tuple[bool, float]:
+    """Run one part; return whether it passed and its seconds. elsewhere: settings that notebooks have besides ours."""
+    if "--nbval" in command:
+        name += f", with {' '.join(f'{key}={value}' for key, value in elsewhere.items())}" if elsewhere else ""
+        env = kernels(machines.environment(elsewhere))
+    else:
+        env = {**environment(), "MPLBACKEND": "Agg"}  # no windows outside notebooks
     print(f"\n== {name}", flush=True)
-    env = kernels() if "--nbval" in command else {**environment(), "MPLBACKEND": "Agg"}  # no windows outside notebooks
     env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
     start = time.monotonic()
     status = subprocess.run([str(word) for word in command], cwd=ROOT, env=env).returncode

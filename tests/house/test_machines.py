@@ -1,6 +1,8 @@
 """Tests that pass on every machine: limits that know the machine's pace, and machines that are played."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
 
@@ -47,6 +49,33 @@ def test_settings_reach_the_libraries(machines):
     assert said_by_torch in ("DEFAULT", "NO AVX")
     found = said(machines.FEATURES, **environment).split()
     assert "X86_V2" in found and "X86_V3" not in found
+
+
+SHOW = "[sys.executable, '-c', 'import os; print(dict(os.environ))', {}]"
+AS_NOTEBOOKS_AND_AS_TESTS = f"""
+import sys; sys.path.insert(0, ".ci"); import test
+elsewhere = test.settings_of("unlike")
+test.run("notebooks", {SHOW.format("'--nbval'")}, elsewhere), test.run("tests", {SHOW.format("'tests'")}, elsewhere)
+"""
+
+
+def test_ci_runs_the_notebooks_and_they_alone_on_the_machine_that_is_least_like_its_own(machines):
+    """What .ci/run types reaches .ci/test.py, and the settings reach what runs notebooks."""
+    (typed,) = re.findall(r"make test (.+)", (ROOT / ".ci/run").read_text())
+    does = subprocess.run(["make", "-n", "test", typed], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert ".ci/test.py --notebooks-on 'unlike'" in does
+    there, here = (ast.literal_eval(line) for line in said(AS_NOTEBOOKS_AND_AS_TESTS).splitlines() if "{" in line)
+    asked = machines.environment(machines.chosen(["unlike"])["unlike"].settings)
+    changed = {name: value for name, value in asked.items() if value and os.environ.get(name) != value}
+    assert changed and all(there[name].startswith(value) for name, value in changed.items())
+    assert not any(here.get(name, "").startswith(value) for name, value in changed.items())
+
+
+@pytest.mark.parametrize("name, why", [("busy", "of other settings only"), ("abacus", "there is no machine 'abacus'")])
+def test_notebooks_are_run_on_machines_of_other_settings_only(name, why):
+    command = [sys.executable, ".ci/test.py", "--notebooks-on", name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode and why in done.stderr and not done.stdout
 
 
 def test_what_cannot_be_played_is_named(machines):
