@@ -118,7 +118,14 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self.dropout(self.attention(self.norm1(x)))
+        return self.think(self.attend(x))
+
+    def attend(self, x: Tensor) -> Tensor:
+        """The first half."""
+        return x + self.dropout(self.attention(self.norm1(x)))
+
+    def think(self, x: Tensor) -> Tensor:
+        """The second half."""
         return x + self.dropout(self.feed_forward(self.norm2(x)))
 
 
@@ -156,8 +163,15 @@ class GPT(nn.Module):
                 nn.init.normal_(weight, std=(weight.shape[1] * (2 * self.config.layers if last else 1)) ** -0.5)
 
     def forward(self, tokens: Tensor) -> Tensor:
+        return self.tell(self.blocks(self.embed(tokens)))
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Before the blocks: tokens [b, s] -> [b, s, h]."""
         s = tokens.shape[1]
         if s > self.config.length:
             raise ValueError(f"a sequence of {s} tokens; this model has positions for {self.config.length}")
-        x = self.dropout(self.token(tokens) + self.position.weight[:s])  # [b, s, h]
-        return self.head(self.norm(self.blocks(x)))  # [b, s, V]
+        return self.dropout(self.token(tokens) + self.position.weight[:s])
+
+    def tell(self, x: Tensor) -> Tensor:
+        """After the blocks: what they put out -> logits [b, s, V]."""
+        return self.head(self.norm(x))

@@ -14,58 +14,29 @@ Sends     One all-gather of b s h elements a block, (P - 1) / P b s h from each 
           six all-reduces a block when it recomputes, 12 (P - 1) / P b s h: one twelfth is added.
 Exact     The gathered x has the bits of x, so gradients have the bits of plain checkpointing. Dropout must draw the
           same masks again: `random` names its sources, whose state is saved, and restored for the second forward pass.
-Left out  Blocks with several inputs; overlap of the all-gather with the backward pass of the block behind; a second
-          backward pass through the same graph. With Megatron's sequence parallelism x is cut already: no gather then.
+Left out  Overlap of the all-gather with the backward pass of the block behind; a second backward pass through the same
+          graph. With Megatron's sequence parallelism x is cut already: no gather then.
 Source    Rajbhandari et al., "ZeRO" (2020), sections 6.1 and 8; Chen, Xu, Zhang & Guestrin, "Training Deep Nets with
           Sublinear Memory Cost" (2016), for checkpointing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .. import recompute
 from ..models import Config
+from ..recompute.checkpoint import GLOBAL, Fetch, Keep, Random, stay
 from ..tensor_parallel import volume
 from ..tensor_parallel.volume import Traffic
 from ..tiers import CopyEngines
 from ..tiers.engine import Job
-
-Fetch = Callable[[], Tensor]
-"""Brings back a piece that was put away."""
-
-
-class Random(Protocol):
-    """A source of random numbers that can go back to where it was, such as tensor_parallel.dropout.Masks."""
-
-    def state(self) -> Any:
-        """What `restore` needs."""
-
-    def restore(self, state: Any) -> None:
-        """Go back to a state."""
-
-
-class GlobalRandom:
-    """Torch's global generator on the CPU, from which nn.Dropout draws."""
-
-    def state(self) -> Tensor:
-        """The state, 5 kB."""
-        return torch.get_rng_state()
-
-    def restore(self, state: Tensor) -> None:
-        """Go back to it."""
-        torch.set_rng_state(state)
-
-
-def stay(piece: Tensor) -> Fetch:
-    """Leave the piece where it is."""
-    return lambda: piece
 
 
 def checkpoint(
@@ -73,7 +44,7 @@ def checkpoint(
     block: Callable[[Tensor], Tensor],
     x: Tensor,
     random: Sequence[Random] = (),
-    keep: Callable[[Tensor], Fetch] = stay,
+    keep: Keep = stay,
 ) -> Tensor:
     """block(x), of which only x is kept for the backward pass: this rank's piece of it.
 
@@ -82,54 +53,23 @@ def checkpoint(
     brings it back, which is called once. Without grad mode this is block(x).
     Raises RuntimeError when a backward pass goes through it a second time.
     """
-    if not torch.is_grad_enabled():
-        return block(x)
-    anchor = torch.empty(0, requires_grad=True)  # so that weights are trained below an input that needs no gradient
-    return Recomputed.apply(comm, block, random, keep, anchor, x)
+    return recompute.checkpoint(block, x, random=random, keep=partitioned(comm, keep))
 
 
-class Recomputed(torch.autograd.Function):
-    """y = block(x) without keeping anything inside; backward, block(x) again, and the backward pass through that."""
+def partitioned(comm, keep: Keep = stay) -> Keep:
+    """A `keep` that keeps this rank's piece of x, and gathers the others' when x is needed again."""
+    if comm is None or comm.size == 1:
+        return keep
 
-    @staticmethod
-    def forward(ctx, comm, block, random, keep, anchor, x: Tensor) -> Tensor:
-        """What the block makes of x; autograd records nothing in here."""
-        ctx.block, ctx.random, ctx.states = block, random, [source.state() for source in random]
-        ctx.comm, ctx.shape, ctx.needs_grad = comm, x.shape, x.requires_grad
-        ctx.fetch = keep(own_piece(comm, x.detach()))
-        return block(x.detach())
+    def keep_piece(x: Tensor) -> Fetch:
+        fetch, shape = keep(own_piece(comm, x)), x.shape
+        return lambda: whole(comm, fetch(), shape)
 
-    @staticmethod
-    def backward(ctx, dy: Tensor):
-        """The gradient of x; those of the block's parameters are added to their `.grad`."""
-        if ctx.fetch is None:
-            raise RuntimeError("the piece of this block's input is gone: one backward pass for each forward pass")
-        x = whole(ctx.comm, ctx.fetch(), ctx.shape).requires_grad_(ctx.needs_grad)
-        ctx.fetch = None
-        with replayed(ctx.random, ctx.states), torch.enable_grad():
-            y = ctx.block(x)
-        if y.requires_grad:
-            torch.autograd.backward(y, dy)
-        return None, None, None, None, None, x.grad
-
-
-@contextmanager
-def replayed(random: Sequence[Random], states: Sequence[Any]) -> Iterator[None]:
-    """Take these sources back to these states, and afterwards to where they were."""
-    now = [source.state() for source in random]
-    for source, state in zip(random, states):
-        source.restore(state)
-    try:
-        yield
-    finally:
-        for source, state in zip(random, now):
-            source.restore(state)
+    return keep_piece
 
 
 def own_piece(comm, x: Tensor) -> Tensor:
-    """This rank's ceil(elements / P) elements of x, as a copy, with zeros where x has ended; x itself on one rank."""
-    if comm is None or comm.size == 1:
-        return x
+    """This rank's ceil(elements / P) elements of x, as a copy, with zeros where x has ended."""
     each = -(-x.numel() // comm.size)
     mine = x.reshape(-1)[comm.rank * each : (comm.rank + 1) * each]
     piece = x.new_zeros(each)
@@ -139,20 +79,18 @@ def own_piece(comm, x: Tensor) -> Tensor:
 
 def whole(comm, piece: Tensor, shape: torch.Size) -> Tensor:
     """All ranks' pieces as the tensor of this shape that they were cut from. Bytes travel, whatever the type."""
-    if comm is None or comm.size == 1:
-        return piece.view(shape)
     x = piece.new_empty(comm.size * len(piece))
     comm.Allgather(piece.view(torch.uint8), x.view(torch.uint8))
     return x[: shape.numel()].view(shape)
 
 
-def checkpoint_blocks(model: nn.Module, comm, keep: Callable[[Tensor], Fetch] = stay) -> nn.Module:
+def checkpoint_blocks(model: nn.Module, comm, keep: Keep = stay) -> nn.Module:
     """Checkpoint each block of a GPT (of `models` or `tensor_parallel`), partitioned over comm; return the model.
 
     comm: the model's tensor-parallel group; None: each rank keeps the whole. With sequence parallelism the input of a
     block is this rank's tokens already, and is kept as it is.
     """
-    random = (getattr(model, "masks", None) or GlobalRandom(),)
+    random = (model.masks,) if hasattr(model, "masks") else GLOBAL
     group = None if getattr(model, "sequence", False) else comm
     for block in cast(Any, model.blocks):
         block.forward = partial(checkpoint, group, block.forward, random=random, keep=keep)

@@ -24,7 +24,8 @@ from torch import Tensor, nn
 
 from .. import models
 from ..perf.meter import Memory, Meter
-from .activations import Fetch, checkpoint_blocks
+from ..recompute.checkpoint import Fetch
+from .activations import checkpoint_blocks
 from .allocator import UNLIMITED, Allocator, Event, Heap, replay
 
 

@@ -5,7 +5,6 @@ from math import inf
 
 import pytest
 import torch
-from torch import nn
 
 from reference import models
 from reference.models import Config, loss_sum
@@ -17,7 +16,6 @@ from reference.tiers import CopyEngines, Tier
 from reference.worlds import LaunchError, launch
 from reference.zero.activations import (
     Away,
-    GlobalRandom,
     Rows,
     checkpoint,
     checkpoint_blocks,
@@ -198,34 +196,6 @@ def test_pieces_make_the_whole(dtype, shape):
         return torch.equal(whole(comm, piece, x.shape), x) and piece_bytes == -(-x.numel() // comm.size) * x.itemsize
 
     assert all(launch(program, 4).results)
-
-
-def test_weights_below_an_input_without_gradient_are_trained():
-    layer = nn.Linear(2, 2)
-    checkpoint(None, layer, torch.ones(1, 2)).sum().backward()
-    assert layer.weight.grad is not None and (layer.weight.grad == 1).all()
-
-
-def test_frozen_weights_and_no_grad_mode():
-    layer, x = nn.Linear(2, 2).requires_grad_(False), torch.ones(1, 2, requires_grad=True)
-    checkpoint(None, layer, x).sum().backward()
-    assert torch.equal(x.grad, layer.weight.sum(0, keepdim=True)) and layer.weight.grad is None
-    with torch.no_grad():
-        assert not checkpoint(None, layer, x).requires_grad
-
-
-def test_a_second_backward_pass_is_refused():
-    y = checkpoint(None, nn.Linear(2, 2), torch.ones(1, 2)).sum()
-    y.backward(retain_graph=True)
-    with pytest.raises(RuntimeError, match="one backward pass for each forward pass"):
-        y.backward()
-
-
-def test_the_global_generator_goes_back():
-    source = GlobalRandom()
-    state, first = source.state(), torch.rand(2)
-    source.restore(state)
-    assert torch.equal(torch.rand(2), first)
 
 
 def test_models_that_are_checkpointed_keep_their_parameters_names():
