@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .programme import EXACT, SLACK, Rows
+from ..linear_programme import EXACT, SLACK, ConstraintRows
 
 LinkCost = tuple[int, int, float]  # operators i and k, seconds for each of two devices if they are apart
 
@@ -91,7 +91,7 @@ def _solve(seconds: np.ndarray, memory: np.ndarray, limits: np.ndarray, edges) -
     T = N * D + z.size
     unit = max(limits.max(), 1.0)  # so that bytes are of the size of the other numbers
     scale = max(seconds.max(), *(cost for _, _, cost in edges), np.finfo(float).tiny)
-    rows = Rows()
+    rows = ConstraintRows()
     for i in range(N):
         rows.add(x[i], 1, 1, 1)
     for j in range(D):

@@ -20,37 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..linear_programme import EXACT, SLACK, ConstraintRows
 from .sharding import Plan, Problem, greedy, too_little
-
-EXACT = {"mip_rel_gap": 0.0}  # the solver stops at a ten-thousandth else
-SLACK = 1e-8  # of a limit: one that is met exactly the solver (HiGHS in SciPy 1.17) may take for one that is not
-
-
-class Rows:
-    """Linear constraints, row by row: low <= sum of coefficient x variable <= high."""
-
-    def __init__(self) -> None:
-        self.at: list[tuple[int, int]] = []
-        self.coefficients: list[float] = []
-        self.low: list[float] = []
-        self.high: list[float] = []
-
-    def add(self, variables, coefficients, low: float, high: float) -> None:
-        """One row more; a number of coefficients, or one for all these variables."""
-        row = len(self.low)
-        self.at += [(row, int(variable)) for variable in variables]
-        self.coefficients += [float(one) for one in np.broadcast_to(coefficients, len(variables))]
-        self.low.append(low)
-        self.high.append(high)
-
-    def constraint(self, variables: int):
-        """The rows as scipy's milp takes them, for so many variables."""
-        from scipy.optimize import LinearConstraint
-        from scipy.sparse import csr_array
-
-        rows, columns = np.array(self.at).T
-        matrix = csr_array((self.coefficients, (rows, columns)), shape=(len(self.low), variables))
-        return LinearConstraint(matrix, self.low, self.high)
 
 
 def integer_programme(problem: Problem, memory: float = np.inf) -> Plan:
@@ -93,7 +64,7 @@ def _solve(problem: Problem, memory: float, frugal: bool = False) -> Plan | None
     w = sum(counts) + sum(pairs)
     unit = memory if np.isfinite(memory) else float(sum(kept.max() for kept in problem.kept) + 1)
 
-    rows = Rows()
+    rows = ConstraintRows()
     for strategies in x:
         rows.add(strategies, 1, 1, 1)
     for edge, products in zip(problem.edges, y):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, milp
 
+from reference.linear_programme import ConstraintRows
 from reference.planner.devices import loads, place
-from reference.planner.programme import Rows
 
 
 def every(seconds, memory, limits, edges=()):
@@ -66,7 +66,7 @@ def test_both_ends_of_an_edge_pay():
 
 
 def test_e1_10_without_one_device_each_nothing_is_placed():
-    x, T, rows = np.arange(8).reshape(4, 2), 8, Rows()
+    x, T, rows = np.arange(8).reshape(4, 2), 8, ConstraintRows()
     for j in range(2):
         rows.add([T, *x[:, j]], [1, *-SECONDS[:, j]], 0, np.inf)
         rows.add(x[:, j], MEMORY, -np.inf, LIMITS[j])

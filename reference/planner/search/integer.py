@@ -25,9 +25,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...linear_programme import EXACT, SLACK, ConstraintRows
 from ...pipeline.sizing.cuts import Cut, LayerProfile, Worker, check_layers, check_live, check_stages, crew
 from ...pipeline.sizing.partition import INSTANT, Send, why
-from ..programme import EXACT, SLACK, Rows
 
 
 def integer_cut(
@@ -76,7 +76,7 @@ def _solve(layers, workers, send: Send, live, together) -> np.ndarray | None:
     seconds = np.array([layer.forward + layer.backward for layer in layers])
     messages = [send(layer.sent) for layer in layers]
     scale = max(float(seconds.max()), *messages, np.finfo(float).tiny)
-    rows = Rows()
+    rows = ConstraintRows()
     for i in range(N):
         rows.add(x[i], 1, 1, 1)
     rows.add(x[0], number, 0, 0)

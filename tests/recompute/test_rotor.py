@@ -1,0 +1,72 @@
+"""The dynamic programme: the best persistent schedule, within its bytes, down to the proved least."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference.recompute import Chain, LinkCost, equal_links, keep_all
+from reference.recompute.binomial import revolve
+from reference.recompute.brute_force import quickest_chain
+from reference.recompute.periodic import periodic
+from reference.recompute.predict import cost
+from reference.recompute.rotor import least_bytes, rotor
+
+from ..examples import examples
+from .chains import DROPS_A_CHECKPOINT, chains
+
+
+def budgets(chain):
+    """From the least bytes to what keeping all takes."""
+    return st.integers(least_bytes(chain), cost(chain, keep_all(chain.n)).peak)
+
+
+@given(st.data())
+@examples(12)
+def test_within_the_budget_and_as_quick_as_the_best_of_all(data):
+    chain = data.draw(chains(3))
+    budget = data.draw(budgets(chain))
+    found = cost(chain, rotor(chain, budget))
+    assert found.peak <= budget
+    assert found.seconds == quickest_chain(chain, budget)[0]  # up to 3 links the best is persistent
+
+
+@given(st.data())
+@examples(6)
+def test_below_the_least_bytes_nothing_fits_at_all(data):
+    chain = data.draw(chains(3))
+    least = least_bytes(chain)
+    assert cost(chain, rotor(chain, least)).peak == least
+    assert quickest_chain(chain, least - 1) is None
+    with pytest.raises(ValueError, match=f"{chain.n} links fits into {least - 3} bytes: 3 are missing"):
+        rotor(chain, least - 3)
+
+
+@given(st.data())
+def test_never_slower_than_periodic_or_revolve_with_the_same_bytes(data):
+    chain = data.draw(chains(9))
+    n = chain.n
+    rivals = [periodic(n, k) for k in range(1, n + 1)] + [revolve(n, c) for c in range(1, n + 1)]
+    for rival in (cost(chain, one) for one in rivals):
+        assert cost(chain, rotor(chain, rival.peak)).seconds <= rival.seconds
+
+
+def test_a_checkpoint_that_is_dropped_and_made_again_can_be_quicker():
+    seconds, operations = quickest_chain(DROPS_A_CHECKPOINT, 17)
+    assert seconds == 31 == cost(DROPS_A_CHECKPOINT, rotor(DROPS_A_CHECKPOINT, 17)).seconds - 1
+    kept = operations.index(("forward", 1, "input"))
+    assert ("forward", 1, "nothing") in operations[kept:]  # not persistent: a[1] was kept, and goes before backward 1
+
+
+def test_with_room_for_all_nothing_is_computed_twice():
+    chain = equal_links(7, internals=5)
+    assert rotor(chain, cost(chain, keep_all(7)).peak) == keep_all(7)
+
+
+@pytest.mark.parametrize("slots", [30, 100, 500])
+def test_sizes_that_no_unit_divides_are_rounded_up(slots):
+    chain = Chain(tuple(LinkCost(1 + i % 3, 2, 1009 + 13 * i, 4999 + 101 * i) for i in range(20)), 1009)
+    least, full = least_bytes(chain), cost(chain, keep_all(20))
+    for budget in (least, (least + full.peak) // 2, full.peak):
+        found = cost(chain, rotor(chain, budget, slots))
+        assert found.peak <= budget and found.seconds >= full.seconds
+    assert found.seconds <= 1.2 * full.seconds  # what the rounding wastes, though all would fit
