@@ -100,6 +100,15 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["--back-off", "nan"], "argument --back-off: 'nan' is not a number of seconds"),
         (["--sizes", "3,0"], "argument --sizes: '3,0' is no list of numbers of ranks: write 3,2"),
     ],
+    "reference.tiers.__main__": [
+        (["--largest", "4KiB"], "--largest must be from 8,192 to 8,589,934,592, got 4,096"),
+        (["--file", "0"], "--file must be from 4,096 to 8,589,934,592, got 0"),
+        (["--file", "5000"], "--file must be a multiple of 4096 bytes, got 5,000"),
+        (["--turns", "0"], "--turns must be from 1 to 1,000, got 0"),
+        (["--folder", "/nowhere"], "--folder /nowhere is no folder that can be written to"),
+        (["--plot", "x.bmp"], "--plot x.bmp must end in .png, .svg or .pdf"),
+        (["--plot", "/nowhere/x.png"], "--plot /nowhere/x.png cannot be written"),
+    ],
     "reference.train": [
         (["--model", "x"], "argument --model: invalid choice: 'x'"),
         (["--optimizer", "x"], "argument --optimizer: invalid choice: 'x'"),
