@@ -1,0 +1,124 @@
+"""Backwards schedules against every order of transfers; feasibility three ways; the least memory."""
+
+from itertools import pairwise, permutations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from reference.caching.deadlines import (
+    Due,
+    backwards,
+    by_itself,
+    first_come,
+    held,
+    in_order,
+    interrupted,
+    lacking,
+    least_bandwidth,
+)
+from reference.tiers.tier import Tier
+
+LINK = Tier("a link", read=2.0, write=2.0, latency=0.5)
+FREE = LINK._replace(latency=0.0)
+DUES = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 20)), min_size=1, max_size=5).map(
+    lambda pairs: [Due(str(i), nbytes, float(deadline)) for i, (nbytes, deadline) in enumerate(pairs)]
+)
+RELEASED = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 8), st.integers(1, 8)), min_size=1, max_size=4).map(
+    lambda rows: [Due(str(i), n, float(r + span), float(r)) for i, (n, r, span) in enumerate(rows)]
+)
+
+
+def some_order_is_in_time(dues, link):
+    for order in permutations(dues):
+        now = 0.0
+        for due in order:
+            now = max(now, due.release) + link.reading(due.nbytes)
+            if now > due.deadline:
+                break
+        else:
+            return True
+    return False
+
+
+def test_the_drawing_in_the_docstring():
+    link = Tier("", 1.0, 1.0)
+    dues = [Due("a", 3, 4.0), Due("b", 4, 11.0), Due("c", 2, 12.0), Due("d", 3, 17.0)]
+    assert [(one.due.name, one.start, one.end) for one in backwards(dues, link)] == [
+        ("a", 1.0, 4.0),
+        ("b", 6.0, 10.0),
+        ("c", 10.0, 12.0),
+        ("d", 14.0, 17.0),
+    ]
+
+
+@given(DUES)
+def test_feasible_is_the_same_by_every_order_backwards_forwards_and_by_the_sums(dues):
+    feasible = some_order_is_in_time(dues, LINK)
+    assert feasible == (backwards(dues, LINK)[0].start >= 0) == (lacking(dues, LINK) <= 0)
+    assert feasible == all(one.late <= 0 for one in in_order(dues, LINK))
+
+
+@given(DUES)
+def test_a_backwards_schedule_is_one_and_each_start_is_the_latest(dues):
+    schedule = backwards(dues, LINK)
+    assert sorted(one.due.name for one in schedule) == sorted(due.name for due in dues)
+    assert all(one.end - one.start == LINK.reading(one.due.nbytes) and one.late <= 0 for one in schedule)
+    ends = [*(one.start for one in schedule[1:]), float("inf")]
+    assert all(one.end == min(one.due.deadline, following) for one, following in zip(schedule, ends))
+
+
+@given(DUES, st.floats(0, 3))
+def test_it_holds_no_more_than_any_schedule_in_time(dues, wait):
+    assume(lacking(dues, LINK) <= 0)
+    eager = in_order(dues, LINK)
+    late = backwards(dues, LINK)
+    assert held(late) <= held(eager)
+
+
+@given(DUES)
+def test_the_least_bandwidth_is_just_enough(dues):
+    least = least_bandwidth(dues, latency=LINK.latency)
+    assume(least < float("inf"))
+    assert lacking(dues, LINK._replace(read=least * 1.000001)) <= 1e-9
+    assert lacking(dues, LINK._replace(read=least * 0.999)) > 0
+
+
+def test_no_bandwidth_is_enough_for_latencies_alone():
+    assert least_bandwidth([Due("a", 1, 0.4)], latency=0.5) == float("inf")
+
+
+@given(RELEASED)
+def test_with_releases_interrupting_meets_what_any_order_meets(dues):
+    pieces = interrupted(dues, FREE)
+    for due in dues:
+        mine = [piece for piece in pieces if piece.due == due]
+        assert sum(piece.end - piece.start for piece in mine) == pytest.approx(FREE.reading(due.nbytes))
+        assert min(piece.start for piece in mine) >= due.release
+    assert all(a.end <= b.start for a, b in pairwise(pieces))
+    if some_order_is_in_time(dues, FREE):
+        assert all(piece.late <= 0 for piece in pieces)
+    windows = [(a.release, b.deadline) for a in dues for b in dues]
+    overfull = any(
+        sum(FREE.reading(due.nbytes) for due in dues if due.release >= r and due.deadline <= d) > d - r
+        for r, d in windows
+        if d > r
+    )
+    assert overfull == any(piece.late > 0 for piece in pieces)
+
+
+def test_with_releases_the_order_of_deadlines_may_miss_in_vain():
+    dues = [Due("long", 8, 9.0), Due("short", 2, 6.0, release=5.0)]
+    assert [one.start for one in in_order(dues, FREE)] == [5.0, 6.0]  # it waits for the short one, with the link idle
+    assert in_order(dues, FREE)[1].late > 0 and some_order_is_in_time(dues, FREE)
+
+
+def test_e1_24_each_by_itself_overlaps_and_comes_too_late():
+    dues = [Due(f"layer {i}", 8, 6.0 + i) for i in range(4)]
+    alone = by_itself(dues, LINK)
+    assert any(a.end > b.start for a, b in pairwise(alone))  # two at a time on one link
+    assert max(one.late for one in first_come(alone, LINK)) > 5
+    assert lacking(dues, LINK) > 0  # and here no order would do: the link is too slow
+    faster = LINK._replace(read=6.0)
+    assert lacking(dues, faster) <= 0 and max(one.late for one in backwards(dues, faster)) <= 0
+    assert max(one.late for one in first_come(by_itself(dues, faster), faster)) > 0
