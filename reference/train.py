@@ -10,6 +10,7 @@
     mpirun -n 4 python -m reference.train --model gpt --context 4      # sequences shared by 4 ranks; see --attention
     mpirun -n 4 python -m reference.train --model gpt --zero 3 --clip 1  # chapter 10: shards; see --offload
     mpirun -n 8 python -m reference.train --model gpt --tensor 2 --stages 2 --zero 1 --recompute  # chapter 11: a mesh
+    mpirun -n 2 python -m reference.train --model gpt --layers 4 --recompute every:2  # chapter 12: fewer bytes kept
     mpirun -n 4 python -m reference.train --checkpoint run --every 20  # chapter 13: then again, with --resume
 
 Rank 0's model goes to all ranks; each takes its share of every batch; buckets of gradients are summed while the
@@ -207,7 +208,8 @@ def headline(comm, layout: Layout, options: argparse.Namespace, model: nn.Module
     """What is trained on what."""
     size = sum(p.numel() for p in model.parameters())
     first = f"{options.model}, {size:,} parameters, {comm.size} rank{'s' * (comm.size > 1)}, {cli.library()}"
-    return "\n".join([first, *layout.lines()])
+    again = [f"recomputation: {options.recompute}"] if options.recompute != "none" else []
+    return "\n".join([first, *layout.lines(), *again])
 
 
 def as_text(found: dict, times: Spread, verdict: Verdict) -> str:

@@ -153,7 +153,7 @@ MESH = [  # ranks, options, what is said of the layout
     (
         8,
         ["--stages", "2", "--tensor", "2", "--data", "2", "--zero", "1", "--recompute", "--clip", "0.3"],
-        "\nmesh dp 2 x pp 2 x cp 1 x tp 2, outermost first, 4 micro-batches, 1F1B, ZeRO stage 1 among 2, recomp",
+        "\nmesh dp 2 x pp 2 x cp 1 x tp 2, outermost first, 4 micro-batches, 1F1B, ZeRO stage 1 among 2\nrecomputation:",
     ),
     (
         4,
@@ -168,6 +168,27 @@ def test_a_mesh_trains_as_one_rank_does(capsys, ranks, how, says):
     assert virtually(ranks, *GPT_OPTIONS, "--batch", "8", *how) == [0] * ranks
     said = capsys.readouterr().out
     assert says in said and "\nverified: the same bits on all ranks; losses off the serial program's by" in said
+
+
+RECOMPUTED = [  # ranks, options
+    (2, ["--layers", "4", "--recompute", "sqrt"]),
+    (2, ["--recompute"]),
+    (2, ["--layers", "3", "--recompute", "every:2", "--stages", "2"]),
+    (2, ["--recompute", "--stages", "2", "--schedule", "ZB-H1"]),
+    (2, ["--recompute", "selective", "--tensor", "2"]),
+    (2, ["--recompute", "selective", "--context", "2"]),
+    (2, ["--recompute", "full", "--zero", "3"]),
+    (4, ["--recompute", "selective", "--stages", "2", "--tensor", "2"]),
+]
+
+
+@pytest.mark.parametrize("ranks, how", RECOMPUTED, ids=[" ".join(how) for _, how in RECOMPUTED])
+def test_recomputation_trains_as_one_rank_does_that_keeps_everything(capsys, ranks, how):
+    assert virtually(ranks, *GPT_OPTIONS, "--steps", "2", "--batch", "8", *how) == [0] * ranks
+    said = capsys.readouterr().out
+    words = how[how.index("--recompute") + 1 :][:1]
+    assert f"\nrecomputation: {words[0] if words and words[0][0] != '-' else 'full'}\n" in said
+    assert "\nverified: the same bits on all ranks; losses off the serial program's by" in said
 
 
 @pytest.mark.mpi

@@ -24,7 +24,7 @@ from ..pipeline.runtime import trainer
 from .context_parallel import share_tokens
 from .layout import OPTIMIZERS, Layout, Option, Trained, config, progress
 from .pipeline import make_schedule
-from .tensor_parallel import FLAG, check_tensor
+from .tensor_parallel import check_tensor
 
 DEGREES = {"data": "dp", "stages": "pp", "context": "cp", "tensor": "tp"}
 """The options that are axes of the mesh."""
@@ -51,11 +51,10 @@ class Composed(Layout):
     options: ClassVar = {
         "data": Option(None, {"type": int, "metavar": "D", "help": "groups that share a batch (default: the rest)"}),
         "mesh": Option(ORDER, {"metavar": "ORDER", "help": f"of the axes, the outermost first (default: {ORDER})"}),
-        "recompute": Option(False, {**FLAG, "help": "keep what enters a stage only, and compute the rest again"}),
     }
     others = (
         *("stages", "schedule", "chunks", "timeline", "tensor", "sequence_parallel", "overlap", "pad"),
-        *("context", "attention", "tokens", "zero", "clip"),
+        *("context", "attention", "tokens", "zero", "clip", "recompute"),
     )
 
     def __init__(self, ranks: int, chosen: argparse.Namespace):
@@ -125,7 +124,6 @@ class Composed(Layout):
         parts = [f"mesh {self.axes}, outermost first", f"{m} micro-batch{'es' * (m > 1)}"]
         parts += [self.schedule.name] if self.axes.sizes["pp"] > 1 else []
         parts += [f"ZeRO stage {zero} among {self.axes.sizes['dp'] * self.axes.sizes['cp']}"] if zero else []
-        parts += ["recomputation"] if self.how.recompute else []
         return [", ".join(parts)]
 
     def train(self, comm, model: nn.Module, data: Data) -> Trained:

@@ -47,7 +47,7 @@ class ContextParallel(DataParallel):
         "attention": Option("ring", {"choices": METHODS, "help": "how queries meet other ranks' keys (default: ring)"}),
         "tokens": Option("zigzag", {"choices": TOKENS, "help": "which of them a rank has (default: zigzag)"}),
     }
-    others = ("bucket", "order")
+    others = ("bucket", "order", "recompute")
 
     def __init__(self, ranks: int, chosen: argparse.Namespace):
         super().__init__(ranks, chosen)

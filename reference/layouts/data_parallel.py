@@ -24,6 +24,7 @@ from ..data_parallel.accumulation import accumulate
 from ..data_parallel.between import InTraining
 from ..data_parallel.replica import Replica, start_allreduce
 from ..models import Data, batch, loss_sum
+from ..recompute.policies import WORDS, policy, recompute
 from .layout import Layout, Option, Trained, make_optimizer, progress
 
 LossSum = Callable[[nn.Module, Data], tuple[Tensor, float]]
@@ -35,6 +36,15 @@ def norm(text: str) -> float:
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"a gradient is clipped to a norm above 0, got {text}")
     return value
+
+
+def words_of_policy(text: str) -> str:
+    """A policy of recomputation, as it is typed. Raises ArgumentTypeError for others."""
+    try:
+        policy(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def nothing() -> None:
@@ -89,6 +99,16 @@ class DataParallel(Layout):
             },
         ),
         "clip": Option(None, {"type": norm, "metavar": "NORM", "help": "of the gradient, which is scaled down to it"}),
+        "recompute": Option(
+            "none",
+            {
+                "nargs": "?",
+                "const": "full",
+                "type": words_of_policy,
+                "metavar": "HOW",
+                "help": f"what of the gpt's blocks: {', '.join(WORDS)} (default: none; without HOW: full)",
+            },
+        ),
     }
 
     @property
@@ -122,6 +142,8 @@ class DataParallel(Layout):
         chosen, losses, seconds = self.chosen, [], []
         replicate.broadcast_parameters(comm, model)
         part = self.part(comm, model)
+        if chosen.recompute != "none":
+            recompute(part.module.get_submodule(part.prefix.rstrip(".")), chosen.recompute)
         replica, optimizer, step = self.trainer(part)
         named = [(name.removeprefix(part.prefix), weight) for name, weight in part.module.named_parameters()]
         training = InTraining(named, [optimizer], losses, **self.parts(replica))

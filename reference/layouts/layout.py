@@ -63,6 +63,9 @@ class Layout(ABC):
 
     def __init__(self, ranks: int, chosen: argparse.Namespace):
         self.ranks, self.chosen = ranks, chosen
+        if chosen.recompute != "none" and chosen.model != "gpt":
+            told = f"--recompute {chosen.recompute} computes blocks of a GPT again: take --model gpt"
+            raise ValueError(f"{told}, got --model {chosen.model}")
 
     @classmethod
     def ranks_of_a_group(cls, chosen: argparse.Namespace) -> int:

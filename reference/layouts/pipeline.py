@@ -16,6 +16,7 @@ from .. import cli
 from ..models import Data
 from ..pipeline.messages import check_tags
 from ..pipeline.runtime import trainer
+from ..pipeline.runtime.recompute import check_recompute
 from ..pipeline.schedule import Schedule
 from ..pipeline.schedules.catalogue import SCHEDULES, make, stages
 from .layout import Layout, Option, Trained, make_optimizer, progress
@@ -50,9 +51,12 @@ class Pipeline(Layout):
         ),
     }
 
+    others = ("recompute",)
+
     def __init__(self, ranks: int, chosen: argparse.Namespace):
         super().__init__(ranks, chosen)
         self.schedule = make_schedule(chosen, chosen.stages)
+        check_recompute(chosen.recompute, self.schedule)
         self.stages = self.schedule.stages
         trainer.check_training(ranks, self.schedule, self.build(0))
 
@@ -88,7 +92,16 @@ class Pipeline(Layout):
         chosen, steps = self.chosen, progress(comm, self.chosen, self.first)
         optimizer = partial(make_optimizer, chosen)
         done = trainer.train_pipeline(
-            comm, self.schedule, model, data, optimizer, steps, chosen.batch, chosen.seed, self.between
+            comm,
+            self.schedule,
+            model,
+            data,
+            optimizer,
+            steps,
+            chosen.batch,
+            chosen.seed,
+            self.between,
+            chosen.recompute,
         )
         about = {"schedule": self.schedule.name, "stages": self.schedule.stages, "late": bool(self.inexact)}
         if not done.times:  # it was resumed after the last step

@@ -44,7 +44,7 @@ class TensorParallel(DataParallel):
         "overlap": Option(False, {**FLAG, "help": "communicate while computing"}),
         "pad": Option(False, {**FLAG, "help": "pad heads, units and vocabulary that N does not divide with zeros"}),
     }
-    others = ("bucket", "order")
+    others = ("bucket", "order", "recompute")
 
     def __init__(self, ranks: int, chosen: argparse.Namespace):
         super().__init__(ranks, chosen)

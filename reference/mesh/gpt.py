@@ -42,6 +42,14 @@ class SeededMasks(Masks):
         """A new generator of this rank."""
         return generator(int(torch.randint(2**31, (1,))), 1 + self.rank)
 
+    def state(self) -> Tensor:  # type: ignore[override]
+        """That of the global generator, from which all follows."""
+        return self.common.get_state()
+
+    def restore(self, state: Tensor) -> None:  # type: ignore[override]
+        """Go back to a `state`."""
+        self.common.set_state(state)
+
 
 class MeshGPT(tensor_parallel.GPT):
     """This rank's part of a serial models.GPT: its heads, columns and rows of each layer, for its tokens.

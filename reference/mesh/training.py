@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from .. import mpi
 from ..collectives import allreduce_together
@@ -39,9 +38,11 @@ from ..data_parallel.between import Between, InTraining, straight_on
 from ..models import GPT, Data, batch, seeded
 from ..models.loss import targets
 from ..pipeline.runtime.executor import Pipeline
+from ..pipeline.runtime.recompute import check_recompute, recompute_stages
 from ..pipeline.runtime.trainer import PipelineResult, balanced
 from ..pipeline.schedule import Schedule
 from ..pipeline.stages import cut
+from ..recompute.policies import recompute
 from ..sequence_parallel import SequenceLayout, shard
 from ..tensor_parallel import whole
 from ..zero.accumulated import AccumulatedStage1
@@ -61,7 +62,7 @@ class Composition(NamedTuple):
     schedule   of the pipelines, for as many ranks as "pp" has; it says how many micro-batches there are
     zero       0: averaged gradients; 1, 2, 3: the stage of ZeRO, over dp and cp together
     clip       the largest norm of a gradient
-    recompute  keep only what enters a stage (of ZeRO-2 and 3: a block), and compute the rest again
+    recompute  a policy of recompute/policies.py: "none", "full", "selective", "every:K", "sqrt"
     tokens     which tokens of a sequence the ranks of cp have; attention: how their heads meet
     form       sequence, overlap, pad: as for tensor_parallel.GPT
     """
@@ -70,7 +71,7 @@ class Composition(NamedTuple):
     schedule: Schedule
     zero: int = 0
     clip: float | None = None
-    recompute: bool = False
+    recompute: str = "none"
     tokens: SequenceLayout | None = None
     attention: str = "ring"
     form: Mapping[str, bool] = {}
@@ -91,6 +92,12 @@ def refused(how: Composition) -> str:
             f"{how.schedule.name} updates while micro-batches are under way, so there is no moment for {what}: take a "
             f"schedule that flushes"
         )
+    if how.zero == 3 and how.recompute not in ("none", "full", "selective"):
+        return f"a unit of ZeRO-3 is a block, so that recompute is none, full or selective, got {how.recompute!r}"
+    try:
+        check_recompute(how.recompute, how.schedule)
+    except ValueError as error:
+        return str(error)
     return ""
 
 
@@ -145,7 +152,7 @@ class OnePipeline:
             how.schedule,
             stages,
             part.loss,
-            recompute=range(S) if how.recompute else (),
+            recompute=recompute_stages(part, stages, how.schedule, how.recompute),
             optimizer=make_optimizer if self.late else None,
             seed=seed + self.copies.rank,
             foretold=part.boundaries(S),
@@ -212,9 +219,7 @@ class OneStage:
         self.seed, self.K = seed + self.copies.rank, how.schedule.micro_batches
         named = dict(part.named_parameters())
         masks = first_held(mesh["tp"], named)
-        if how.recompute:
-            for block in part.blocks:
-                block.forward = again(block)
+        recompute(part, how.recompute)
         kind: Callable[..., Any] = Stage2 if how.zero == 2 else Stage3
         self.stage = kind(self.copies, part, make_optimizer)
         self.stage.clip_shards = clip_of_shards(mesh, self.stage, named, masks)
@@ -246,12 +251,6 @@ class OneStage:
     def peaks(self) -> list[int]:
         """One micro-batch at a time."""
         return [1]
-
-
-def again(block: nn.Module) -> Callable[[Tensor], Tensor]:
-    """The block's forward pass, computed again in the backward pass from what entered it."""
-    forward = block.forward
-    return lambda x: checkpoint(forward, x, use_reentrant=False)
 
 
 def clip_of_shards(mesh: Mesh, stage: Any, named: Mapping[str, nn.Parameter], masks: Mapping[str, Tensor]) -> Callable:

@@ -93,11 +93,13 @@ class Attention(nn.Module):
         self.out = nn.Linear(config.width, config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        q, k, v = split_heads(self.qkv(x), self.heads, self.groups)
+        return self.out(join_heads(self.attend(*split_heads(self.qkv(x), self.heads, self.groups))))
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """softmax(q k^T / sqrt(h / a)) v, causal: q [b, a, s, h / a], k and v [b, g, s, h / a]."""
         k, v = repeat_groups(k, self.heads), repeat_groups(v, self.heads)
         dropout = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)  # softmax(q k^T / sqrt(h/a)) v
-        return self.out(join_heads(y))
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
 
 
 class FeedForward(nn.Sequential):

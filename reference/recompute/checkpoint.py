@@ -116,7 +116,7 @@ class ComputedAgain(torch.autograd.Function):
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(y, dy) for y, dy in zip(outputs, gradients, strict=True) if dy is not None and y.requires_grad]
         if pairs:
-            torch.autograd.backward(*zip(*pairs))
+            torch.autograd.backward([y for y, _ in pairs], [dy for _, dy in pairs])
         return None, None, None, None, *(x.grad if isinstance(x, Tensor) else None for x in inputs)
 
 

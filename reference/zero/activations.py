@@ -32,7 +32,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import recompute
 from ..models import Config
-from ..recompute.checkpoint import GLOBAL, Fetch, Keep, Random, stay
+from ..recompute.checkpoint import Fetch, Keep, Random, stay
+from ..recompute.policies import randomness
 from ..tensor_parallel import volume
 from ..tensor_parallel.volume import Traffic
 from ..tiers import CopyEngines
@@ -90,7 +91,7 @@ def checkpoint_blocks(model: nn.Module, comm, keep: Keep = stay) -> nn.Module:
     comm: the model's tensor-parallel group; None: each rank keeps the whole. With sequence parallelism the input of a
     block is this rank's tokens already, and is kept as it is.
     """
-    random = (model.masks,) if hasattr(model, "masks") else GLOBAL
+    random = randomness(model)
     group = None if getattr(model, "sequence", False) else comm
     for block in cast(Any, model.blocks):
         block.forward = partial(checkpoint, group, block.forward, random=random, keep=keep)

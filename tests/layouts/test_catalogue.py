@@ -57,8 +57,6 @@ def test_options_that_a_layout_shares_are_taken():
         ["--stages", "2", "--tensor", "2"],
         ["--context", "2", "--zero", "3"],
         ["--data", "2"],
-        ["--recompute"],
-        ["--stages", "2", "--recompute"],
         ["--tensor", "2", "--mesh", "tp-dp-cp-pp"],
         ["--tensor", "2", "--clip", "1"],
     ],
@@ -69,7 +67,9 @@ def test_two_at_a_time_are_a_mesh_and_so_is_one_with_an_option_of_the_mesh(argum
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--zero", "2", "--clip", "1"], ["--clip", "1"], ["--stages", "2"]], ids=" ".join
+    "arguments",
+    [["--zero", "2", "--clip", "1"], ["--clip", "1"], ["--stages", "2"], ["--tensor", "2", "--recompute"]],
+    ids=" ".join,
 )
 def test_one_layout_with_its_own_options_is_no_mesh(arguments):
     assert choose(typed(*arguments)) is not Composed

@@ -43,7 +43,7 @@ class Case(NamedTuple):
     v: int | None = None
     order: str = "dp-pp-cp-tp"
     clip: float | None = None
-    recompute: bool = False
+    recompute: str = "none"
     attention: str = "ring"
     tokens: str = "zigzag"
     form: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def compare(case: Case, results, steps: int = 10):
 
 
 TEN_STEPS = [
-    Case(d=2, t=2, p=2, m=2, zero=1, clip=CLIP, recompute=True),
+    Case(d=2, t=2, p=2, m=2, zero=1, clip=CLIP, recompute="full"),
     pytest.param(Case(t=2, p=2, c=2, m=2, clip=CLIP), marks=pytest.mark.long),
     pytest.param(Case(d=2, t=2, c=2, zero=3, m=2, clip=CLIP), marks=pytest.mark.long),
 ]
@@ -114,26 +114,26 @@ LAYOUTS = [
     Case(d=2, t=4, kv_heads=2, clip=CLIP),  # two ranks hold the same keys and values
     Case(d=2, t=2, tied=False, zero=1),
     Case(d=2, t=2, zero=2, m=2, clip=CLIP),
-    Case(d=2, t=2, zero=3, recompute=True, form=("sequence", "overlap")),
+    Case(d=2, t=2, zero=3, recompute="full", form=("sequence", "overlap")),
     Case(d=2, t=3, form=("pad",), clip=CLIP),
     Case(d=2, p=2, m=2, zero=1, clip=CLIP),
     Case(d=3, p=2, m=3, clip=CLIP),  # shares of 3, 3 and 2 sequences
     Case(d=3, p=2, m=2, zero=1, batch=5),
-    Case(d=2, p=2, m=2, tied=False, recompute=True),
+    Case(d=2, p=2, m=2, tied=False, recompute="full"),
     Case(d=2, p=2, m=4, schedule="interleaved 1F1B", layers=4, clip=CLIP),
     Case(d=2, p=2, m=4, schedule="DualPipe", clip=CLIP),
-    Case(d=2, p=2, m=2, schedule="GPipe", zero=1, recompute=True),
+    Case(d=2, p=2, m=2, schedule="GPipe", zero=1, recompute="full"),
     Case(d=2, c=2, clip=CLIP),
     Case(d=2, c=2, zero=1, m=2, clip=CLIP),
     Case(d=2, c=2, zero=2, attention="ulysses"),
-    Case(d=2, c=2, zero=3, tokens="striped", recompute=True, clip=CLIP),
+    Case(d=2, c=2, zero=3, tokens="striped", recompute="full", clip=CLIP),
     Case(t=2, c=2, form=("sequence",), clip=CLIP),
     Case(t=2, c=2, attention="ulysses", tokens="contiguous"),
     Case(t=2, c=2, attention="ulysses", kv_heads=2, order="tp-cp-dp-pp"),
     Case(t=2, c=2, zero=1, kv_heads=1, clip=CLIP),
     Case(t=2, p=2, m=2, form=("sequence", "overlap")),
     Case(t=2, p=2, m=4, schedule="ZB-V", layers=4, clip=CLIP),
-    Case(t=2, p=2, m=4, schedule="ZB-H1", recompute=True, clip=CLIP),
+    Case(t=2, p=2, m=4, schedule="ZB-H1", recompute="full", clip=CLIP),
     Case(t=2, p=2, m=4, schedule="DualPipeV", layers=4),
     Case(t=2, p=2, m=2, order="tp-pp-cp-dp", kv_heads=2, clip=CLIP),
     Case(p=2, c=2, m=2, clip=CLIP, tokens="contiguous"),
@@ -146,11 +146,11 @@ LAYOUTS = [
     Case(d=2, t=2, p=2, m=3, schedule="GPipe", order="tp-dp-pp-cp", batch=7),
     Case(d=2, t=2, c=2, zero=1, clip=CLIP, form=("sequence",)),
     Case(d=2, t=2, c=2, zero=2, m=2, clip=CLIP),
-    Case(d=2, p=2, c=2, m=2, zero=1, recompute=True, clip=CLIP),
+    Case(d=2, p=2, c=2, m=2, zero=1, recompute="full", clip=CLIP),
     Case(d=2, p=2, c=2, m=2, order="cp-dp-tp-pp"),
     Case(t=2, p=2, c=2, m=2, schedule="interleaved 1F1B", layers=4, form=("sequence",), clip=CLIP),
     # four axes
-    Case(d=2, t=2, p=2, c=2, m=2, zero=1, recompute=True, form=("sequence",), clip=CLIP),
+    Case(d=2, t=2, p=2, c=2, m=2, zero=1, recompute="full", form=("sequence",), clip=CLIP),
 ]
 ON_REAL_RANKS = [
     Case(d=2, t=2, zero=1, clip=CLIP),
@@ -158,7 +158,7 @@ ON_REAL_RANKS = [
     Case(t=2, p=2, m=2, form=("sequence",)),
     Case(d=2, c=2, zero=3, clip=CLIP),
     Case(t=2, c=2, attention="ulysses"),
-    Case(p=2, c=2, m=2, recompute=True),
+    Case(p=2, c=2, m=2, recompute="full"),
 ]
 LARGEST = Case(d=2, t=4, p=4, c=2, m=4, zero=1, layers=4, clip=CLIP)
 

@@ -35,6 +35,7 @@ from ..sizing.partition import partition
 from ..sizing.profile import profile
 from ..stages import Stage, cut, layers
 from .executor import Optimizers, Pipeline
+from .recompute import recompute_stages
 
 
 class PipelineResult(NamedTuple):
@@ -76,11 +77,12 @@ def train_pipeline(
     size: int,
     seed: int = 0,
     between: Between = straight_on,
+    recompute: str = "none",
 ) -> PipelineResult:
     """Train the model in place on batches of `size` samples; in the end every rank has all of it.
 
-    steps: their numbers, such as range(100); between: what happens between them. Collective. Raises ValueError on every
-    rank as `check_training` does.
+    steps: their numbers, such as range(100); between: what happens between them; recompute: a policy for the blocks.
+    Collective. Raises ValueError on every rank as `check_training` and `check_recompute` do.
     """
     check_training(comm.size, schedule, model)
     pipe, copies = groups(comm, schedule.ranks, "pp")
@@ -88,7 +90,9 @@ def train_pipeline(
     replicate.broadcast_parameters(comm, model)
     many = copies.size > 1
     masks = seed + comm.rank - pipe.rank  # of dropout: the same on all ranks of a pipeline, others in each pipeline
-    pipeline = Pipeline(pipe, schedule, stages, optimizer=None if many else optimizer, seed=masks)
+    whole_stages = recompute_stages(model, stages, schedule, recompute)
+    updated = None if many else optimizer
+    pipeline = Pipeline(pipe, schedule, stages, recompute=whole_stages, optimizer=updated, seed=masks)
     weights = [w for w in nn.ModuleList(pipeline.stages.values()).parameters() if w.requires_grad]
     own = optimizer(weights) if many and weights else None
     losses, seconds, times = [], [], []
