@@ -153,7 +153,7 @@ MESH = [  # ranks, options, what is said of the layout
     (
         8,
         ["--stages", "2", "--tensor", "2", "--data", "2", "--zero", "1", "--recompute", "--clip", "0.3"],
-        "\nmesh dp 2 x pp 2 x cp 1 x tp 2, outermost first, 4 micro-batches, 1F1B, ZeRO stage 1 among 2\nrecomputation:",
+        "\nmesh dp 2 x pp 2 x cp 1 x tp 2, outermost first, 4 micro-batches, 1F1B, ZeRO stage 1 among 2\nrecomp",
     ),
     (
         4,
