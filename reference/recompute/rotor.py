@@ -7,175 +7,179 @@ Idea      Links s to t - 1 are to turn d[t] into d[s]; a[s] is there, and m byte
               checkpoint   forward from s to s' and keep a[s'] only; links s' to t - 1 with what is left of m; then
                            links s to s' - 1, with all of m again.
 
-          Opt(s, t, m), the seconds of the best of these, needs such numbers of shorter pieces only. The table has a row
-          for each piece and a column for each number of bytes.
-          Whether any schedule fits is the same recurrence with a maximum of bytes in place of a sum of seconds, and
-          needs no table over m: `least_bytes` is exact to the byte.
+          Opt(s, t, m), the seconds of the best of these, needs such numbers of shorter pieces only. As m grows, Opt
+          falls in steps, so a piece is stored as its steps: at how many bytes, to how many seconds (`Steps`). Those of
+          the whole chain are the curve of memory against time, from the fewest bytes with which anything fits.
+          Pieces that are alike, as those of a GPT's blocks, have the same steps and are worked out once.
 Before    periodic.py and binomial.py choose by the number of links: a budget in bytes they know only in hindsight
-After     the quickest of all schedules in which what is kept stays until its own backward pass ("persistent"):
-          n^2 m / 2 numbers, n^3 m / 6 steps, by `slots` columns
-Exact     If the unit of bytes divides all sizes. Else sizes are rounded up to units of budget / slots: what comes out
-          fits, and may be slower than the best by what the rounding wastes.
+After     the quickest of all schedules in which what is kept stays until its own backward pass ("persistent")
+Price     n^2 / 2 pieces, each with at most n choices and so many steps; of n blocks that are alike some 4 n pieces
+Exact     In bytes. Seconds are counted in billionths of the step. A piece has at most `points` steps: where it had
+          more, some are left out, and what comes out fits, but may be slower than the best.
 Left out  Schedules that drop a checkpoint and compute it again: on few chains they are quicker still (brute_force.py
-          finds one), and no polynomial method is known for them (Beaumont et al., section 4.3).
+          finds one); no polynomial method is known for them.
 Source    Beaumont, Eyraud-Dubois, Herrmann, Joly & Shilova, "Optimal checkpointing for heterogeneous chains" (2019),
-          theorem 1; their code, rotor, as ported to Colossal-AI (colossalai/auto_parallel/checkpoint @11d570f).
+          theorem 1; their code, rotor, as ported to Colossal-AI (colossalai/auto_parallel/checkpoint @11d570f), has a
+          column for each of 500 units of memory in place of the steps, and rounds every size up to units.
 Try       chain = equal_links(12, internals=4); cost(chain, rotor(chain, 30))
 """
 
 from __future__ import annotations
 
-from functools import reduce
-from math import ceil, gcd, inf
+from typing import NamedTuple
 
 import numpy as np
 
 from .chain import Chain, ChainOperation, backward, forward
 
-SLOTS = 500  # as many as rotor takes unless told
+POINTS = 2000  # steps of a piece at most
+TICKS = 10**9  # of a step's seconds, everything once
+NEVER = np.int64(2**60)
 
 
-class Sizes:
-    """What the recurrence asks of a chain, in whole units of bytes, rounded up.
+class Steps(NamedTuple):
+    """Opt(s, t, m) of a piece: from bytes[k] on it takes ticks[k]; below bytes[0] nothing fits."""
 
-    value[i] of a[i]; gradient[i] of d[i]; record[s]: what a recorded forward pass leaves beside a[s];
-    recording[s], passing[s], returning[s]: at most live above what was before, in the forward pass that records, in one
-    that does not, in the backward pass; behind[s]: of the record beside d[s + 1] when the backward pass begins.
+    bytes: np.ndarray
+    ticks: np.ndarray
+
+    def at(self, m: np.ndarray) -> np.ndarray:
+        """The ticks with m bytes, of each m."""
+        k = np.searchsorted(self.bytes, m, side="right") - 1
+        return np.where(k < 0, NEVER, self.ticks[k])
+
+    @classmethod
+    def best(cls, bytes_: np.ndarray, ticks: np.ndarray, points: int) -> Steps:
+        """The steps of the best of all that these bytes can do in these ticks, at most so many of them."""
+        order = np.lexsort((ticks, bytes_))
+        bytes_, ticks = bytes_[order], ticks[order]
+        lower = ticks < np.minimum(np.r_[NEVER, np.minimum.accumulate(ticks)[:-1]], NEVER)
+        bytes_, ticks = bytes_[lower], ticks[lower]
+        if len(bytes_) > points:
+            some = np.unique(np.linspace(0, len(bytes_) - 1, points).astype(int))
+            bytes_, ticks = bytes_[some], ticks[some]
+        return cls(bytes_, ticks)
+
+
+class ChainTable:
+    """The steps of all pieces of a chain; schedules are read off it.
+
+    peaks, seconds: the curve of the whole chain, fewest bytes first.
     """
 
-    def __init__(self, chain: Chain, unit: int = 1):
-        def up(nbytes: int) -> int:
-            return -(-nbytes // unit)
+    def __init__(self, chain: Chain, points: int = POINTS):
+        self.chain, self.points = chain, points
+        total = sum(link.forward + link.backward for link in chain.links) or 1.0
+        self.tick = total / TICKS
+        self.ahead = [round(link.forward / self.tick) for link in chain.links]
+        self.back = [round(link.backward / self.tick) for link in chain.links]
+        self.passes = np.cumsum([0, *self.ahead])
+        self.steps: dict[tuple[int, int], Steps] = {}
+        self._work_out()
+        whole = self.steps[0, chain.n]
+        self.peaks, self.seconds = whole.bytes, whole.ticks * self.tick
 
-        n, links = chain.n, chain.links
-        self.n = n
-        self.value = [up(chain.value(i)) for i in range(n + 1)]
-        self.gradient = [up(chain.gradient_of(i)) for i in range(n + 1)]
-        self.record = [up(link.output + link.internals) for link in links]
-        self.behind = [
-            up(link.internals + (link.output if link.holds_output or s + 1 == n else 0)) for s, link in enumerate(links)
-        ]
-        self.recording = [up(chain.peak(forward(s, "all"))) for s in range(n)]
-        self.passing = [up(chain.peak(forward(s))) for s in range(n)]
-        self.returning = [up(chain.peak(backward(s))) for s in range(n)]
+    def _work_out(self) -> None:
+        n, numbers = self.chain.n, dict[tuple, int]()
+        links = zip(self.chain.links, self.ahead, self.back)
+        kinds = [numbers.setdefault((link[2:], ahead, back), len(numbers)) for link, ahead, back in links]
+        known: dict[tuple, Steps] = {}
+        for length in range(1, n + 1):
+            for s in range(n + 1 - length):
+                t = s + length
+                like = (*kinds[s:t], self.chain.gradient_of(s), t == n)
+                if like not in known:
+                    known[like] = self._best(s, t)
+                self.steps[s, t] = known[like]
 
-    def stays(self, t: int) -> int:
+    # What a choice takes ----------------------------------------------------------------------------------------------
+
+    def _stays(self, t: int) -> int:
         """a[n], which stays from the moment it was made; a piece that ends before is worked on after that."""
-        return self.value[self.n] if t == self.n else 0
+        return self.chain.value(t) if t == self.chain.n else 0
 
-    def alone(self, s: int, t: int) -> int:
-        """The most bytes that the passes of link s take if it is recorded first, the links behind it left out."""
-        before = self.gradient[s + 1] + self.behind[s] + (self.stays(t) if s + 1 < t else 0)
-        return max(self.gradient[t] + self.recording[s], before + self.returning[s])
+    def _record(self, s: int) -> int:
+        """What a forward pass that records leaves beside a[s]."""
+        return self.chain.links[s].output + self.chain.links[s].internals
 
-    def ahead(self, s: int, t: int) -> list[int]:
-        """Of each s' from s + 1 to t - 1 the most bytes on the way from s to s'."""
-        most, found = 0, []
+    def _alone(self, s: int, t: int) -> int:
+        """The most bytes that the two passes of link s take if it is recorded first; the links behind it left out."""
+        chain, link = self.chain, self.chain.links[s]
+        stays = self._stays(t) if s + 1 < t else 0
+        holds = link.output if link.holds_output or s + 1 == chain.n else 0
+        before = chain.gradient_of(s + 1) + link.internals + holds + stays
+        recording, returning = chain.peak(forward(s, "all")), chain.peak(backward(s))
+        return max(chain.gradient_of(t) + recording, before + returning)
+
+    def _on_the_way(self, s: int, t: int) -> list[int]:
+        """Of each s' from s + 1 to t - 1 the most bytes while links s to s' - 1 are passed."""
+        chain, most, found = self.chain, 0, []
         for j in range(s, t - 1):
-            most = max(most, self.gradient[t] + (self.value[j] if j > s else 0) + self.passing[j])
+            most = max(most, chain.gradient_of(t) + (chain.value(j) if j > s else 0) + chain.peak(forward(j)))
             found.append(most)
         return found
 
+    def _recorded(self, s: int, t: int, m: np.ndarray) -> np.ndarray:
+        """Ticks with m bytes if link s is recorded first."""
+        ticks = np.where(m < self._alone(s, t), NEVER, self.ahead[s] + self.back[s])
+        return ticks if s + 1 == t else ticks + self.steps[s + 1, t].at(m - self._record(s))
 
-# Whether anything fits ------------------------------------------------------------------------------------------------
+    def _checkpoint(self, s: int, split: int, t: int, most: int, m: np.ndarray) -> np.ndarray:
+        """Ticks with m bytes if a[split] is kept first."""
+        ticks = np.where(m < most, NEVER, self.passes[split] - self.passes[s])
+        behind = self.steps[split, t].at(m - self.chain.value(split))
+        return ticks + behind + self.steps[s, split].at(m - self._stays(t))
+
+    def _best(self, s: int, t: int) -> Steps:
+        """The steps of a piece: at the bytes where one of its choices has one."""
+        m = np.array([self._alone(s, t)])
+        if s + 1 < t:
+            m = np.maximum(m, self.steps[s + 1, t].bytes + self._record(s))
+        bytes_, ticks = [m], [self._recorded(s, t, m)]
+        for split, most in enumerate(self._on_the_way(s, t), start=s + 1):
+            behind = self.steps[split, t].bytes + self.chain.value(split)
+            m = np.maximum(np.r_[behind, self.steps[s, split].bytes + self._stays(t)], most)
+            bytes_.append(m)
+            ticks.append(self._checkpoint(s, split, t, most, m))
+        return Steps.best(np.concatenate(bytes_), np.concatenate(ticks), self.points)
+
+    # The schedules ----------------------------------------------------------------------------------------------------
+
+    def schedule(self, budget: int) -> list[ChainOperation]:
+        """The quickest persistent schedule whose peak is at most `budget` bytes (predict.py's, a[0] not counted).
+
+        Raises ValueError if none fits, and says how many bytes are missing.
+        """
+        missing = int(self.peaks[0]) - budget
+        if missing > 0:
+            raise ValueError(
+                f"no schedule of these {self.chain.n} links fits into {budget} bytes: {missing} are missing"
+            )
+        return self._schedule(0, self.chain.n, budget)
+
+    def _schedule(self, s: int, t: int, m: int) -> list[ChainOperation]:
+        at = np.array([m])
+        best, first = self._recorded(s, t, at)[0], s
+        for split, most in enumerate(self._on_the_way(s, t), start=s + 1):
+            ticks = self._checkpoint(s, split, t, most, at)[0]
+            if ticks < best:
+                best, first = ticks, split
+        if first == s:
+            rest = self._schedule(s + 1, t, m - self._record(s)) if s + 1 < t else []
+            return [forward(s, "all"), *rest, backward(s)]
+        go = [forward(s, "input"), *(forward(i) for i in range(s + 1, first))]
+        behind = self._schedule(first, t, m - self.chain.value(first))
+        return go + behind + self._schedule(s, first, m - self._stays(t))
 
 
 def least_bytes(chain: Chain) -> int:
-    """The fewest peak bytes of any persistent schedule of this chain, exactly."""
-    return _least(Sizes(chain))[0][chain.n]
+    """The fewest peak bytes of any persistent schedule of this chain."""
+    return int(ChainTable(chain, points=2).peaks[0])  # the first step of a piece needs the first ones of others
 
 
-def _least(sizes: Sizes) -> list[list[int]]:
-    """least[s][t]: the fewest bytes with which links s to t - 1 can be turned round."""
-    n = sizes.n
-    least = [[0] * (n + 1) for _ in range(n)]
-    for length in range(1, n + 1):
-        for s in range(n + 1 - length):
-            t = s + length
-            best = sizes.alone(s, t)
-            if length > 1:
-                best = max(best, sizes.record[s] + least[s + 1][t])
-            for split, most in enumerate(sizes.ahead(s, t), start=s + 1):
-                best = min(best, max(most, sizes.value[split] + least[split][t], sizes.stays(t) + least[s][split]))
-            least[s][t] = best
-    return least
+def rotor(chain: Chain, budget: int, points: int = POINTS) -> list[ChainOperation]:
+    """The quickest persistent schedule whose peak is at most `budget` bytes; several budgets: see ChainTable.
 
-
-# The quickest that fits -----------------------------------------------------------------------------------------------
-
-
-def rotor(chain: Chain, budget: int, slots: int = SLOTS) -> list[ChainOperation]:
-    """The quickest persistent schedule whose peak is at most `budget` bytes (predict.py's, a[0] not counted).
-
-    slots: into how many units the budget is cut, unless a unit that divides all sizes gives fewer.
     Raises ValueError below least_bytes(chain), and says how many bytes are missing.
     """
-    missing = least_bytes(chain) - budget
-    if missing > 0:
-        raise ValueError(f"no schedule of these {chain.n} links fits into {budget} bytes: {missing} are missing")
-    while True:
-        unit = max(_divisor(chain), ceil(budget / slots))
-        table = Table(chain, Sizes(chain, unit), budget // unit)
-        if table.seconds[0][chain.n][-1] < inf:
-            return table.schedule(0, chain.n, budget // unit)
-        slots *= 4  # rounding up has eaten the room: finer units
-
-
-def _divisor(chain: Chain) -> int:
-    """The largest unit of bytes in which every size is a whole number."""
-    sizes = Sizes(chain)
-    every = (sizes.value, sizes.gradient, sizes.record, sizes.behind, sizes.recording, sizes.passing, sizes.returning)
-    return reduce(gcd, (one for kind in every for one in kind)) or 1
-
-
-class Table:
-    """seconds[s][t][m]: of the best schedule of links s to t - 1 within m units; infinity if none fits."""
-
-    def __init__(self, chain: Chain, sizes: Sizes, units: int):
-        self.chain, self.sizes, self.units = chain, sizes, units
-        self.passes = np.cumsum([0.0, *(link.forward for link in chain.links)])
-        self.seconds = [[np.empty(0)] * (chain.n + 1) for _ in range(chain.n)]
-        for length in range(1, chain.n + 1):
-            for s in range(chain.n + 1 - length):
-                self.seconds[s][s + length] = self._best(s, s + length)
-
-    def _best(self, s: int, t: int) -> np.ndarray:
-        """One row of the table: the least over all that can be done first."""
-        best = self._recorded(s, t)
-        for split, most in enumerate(self.sizes.ahead(s, t), start=s + 1):
-            np.minimum(best, self._checkpoint(s, split, t, most), out=best)
-        return best
-
-    def _recorded(self, s: int, t: int) -> np.ndarray:
-        link = self.chain.links[s]
-        found = np.full(self.units + 1, float(link.forward + link.backward))
-        if t > s + 1:
-            found += self._left(s + 1, t, self.sizes.record[s])
-        found[: self.sizes.alone(s, t)] = inf
-        return found
-
-    def _checkpoint(self, s: int, split: int, t: int, most: int) -> np.ndarray:
-        found = self._left(split, t, self.sizes.value[split]) + self._left(s, split, self.sizes.stays(t))
-        found += self.passes[split] - self.passes[s]
-        found[:most] = inf
-        return found
-
-    def _left(self, s: int, t: int, taken: int) -> np.ndarray:
-        """The row of a shorter piece when so many units of m are taken."""
-        found = np.full(self.units + 1, inf)
-        if taken <= self.units:
-            found[taken:] = self.seconds[s][t][: self.units + 1 - taken]
-        return found
-
-    def schedule(self, s: int, t: int, m: int) -> list[ChainOperation]:
-        """The best schedule itself: at each piece, what gave its number is found once more."""
-        best = self.seconds[s][t][m]
-        if self._recorded(s, t)[m] == best:
-            rest = self.schedule(s + 1, t, m - self.sizes.record[s]) if t > s + 1 else []
-            return [forward(s, "all"), *rest, backward(s)]
-        for split, most in enumerate(self.sizes.ahead(s, t), start=s + 1):
-            if self._checkpoint(s, split, t, most)[m] == best:
-                break
-        go = [forward(s, "input"), *(forward(i) for i in range(s + 1, split))]
-        behind = self.schedule(split, t, m - self.sizes.value[split])
-        return go + behind + self.schedule(s, split, m - self.sizes.stays(t))
+    return ChainTable(chain, points).schedule(budget)

@@ -9,7 +9,7 @@ from reference.recompute.binomial import revolve
 from reference.recompute.brute_force import quickest_chain
 from reference.recompute.periodic import periodic
 from reference.recompute.predict import cost
-from reference.recompute.rotor import least_bytes, rotor
+from reference.recompute.rotor import ChainTable, least_bytes, rotor
 
 from ..examples import examples
 from .chains import DROPS_A_CHECKPOINT, chains
@@ -44,10 +44,10 @@ def test_below_the_least_bytes_nothing_fits_at_all(data):
 @given(st.data())
 def test_never_slower_than_periodic_or_revolve_with_the_same_bytes(data):
     chain = data.draw(chains(9))
-    n = chain.n
+    n, table = chain.n, ChainTable(chain)
     rivals = [periodic(n, k) for k in range(1, n + 1)] + [revolve(n, c) for c in range(1, n + 1)]
     for rival in (cost(chain, one) for one in rivals):
-        assert cost(chain, rotor(chain, rival.peak)).seconds <= rival.seconds
+        assert cost(chain, table.schedule(rival.peak)).seconds <= rival.seconds
 
 
 def test_a_checkpoint_that_is_dropped_and_made_again_can_be_quicker():
@@ -62,11 +62,25 @@ def test_with_room_for_all_nothing_is_computed_twice():
     assert rotor(chain, cost(chain, keep_all(7)).peak) == keep_all(7)
 
 
-@pytest.mark.parametrize("slots", [30, 100, 500])
-def test_sizes_that_no_unit_divides_are_rounded_up(slots):
-    chain = Chain(tuple(LinkCost(1 + i % 3, 2, 1009 + 13 * i, 4999 + 101 * i) for i in range(20)), 1009)
-    least, full = least_bytes(chain), cost(chain, keep_all(20))
-    for budget in (least, (least + full.peak) // 2, full.peak):
-        found = cost(chain, rotor(chain, budget, slots))
-        assert found.peak <= budget and found.seconds >= full.seconds
-    assert found.seconds <= 1.2 * full.seconds  # what the rounding wastes, though all would fit
+@pytest.mark.parametrize("points", [2, 10, 200])
+def test_with_fewer_steps_it_fits_and_is_no_quicker(points):
+    chain = Chain(tuple(LinkCost(1 + i % 3, 2, 1009 + 13 * i, 4999 + 101 * i) for i in range(12)), 1009)
+    whole, few = ChainTable(chain), ChainTable(chain, points)
+    assert few.peaks[0] == whole.peaks[0] == least_bytes(chain) and len(few.peaks) <= points
+    for budget in (int(whole.peaks[0]), int(whole.peaks[-1]) // 2, int(whole.peaks[-1])):
+        found, best = cost(chain, few.schedule(budget)), cost(chain, whole.schedule(budget))
+        assert found.peak <= budget and found.seconds >= best.seconds
+
+
+@given(chains(5))
+@examples(8)
+def test_the_curve_is_that_of_its_schedules(chain):
+    table = ChainTable(chain)
+    for peak, seconds in zip(table.peaks, table.seconds):
+        found = cost(chain, table.schedule(int(peak)))
+        assert found.peak == peak and found.seconds == pytest.approx(seconds, rel=1e-6)
+
+
+def test_links_that_are_alike_are_worked_out_once():
+    table = ChainTable(equal_links(30, internals=7))
+    assert len({id(steps) for steps in table.steps.values()}) == 2 * 30 - 1  # by length; the last link's have no d[n]
