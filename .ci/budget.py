@@ -47,11 +47,11 @@ LARGER: dict[tuple[int | str, str], tuple[float, str]] = {  # (chapter or folder
     (10, "notebook"): (48, "five pages, each of which starts Python and torch, and trains a GPT on several ranks"),
     (10, "graders"): (18, PLAYED),
     (10, "tests"): (100, "two packages: three stages with every impostor, ranks that are killed, tiers of real files"),
-    (11, "notebook"): (36, "four pages, each of which starts Python and torch, and a program of four real ranks"),
+    (11, "notebook"): (42, "four pages, each of which starts Python and torch, and a program of four real ranks"),
     (11, "graders"): (18, PLAYED),
     (11, "tests"): (75, "44 layouts on all axes and 6 on real ranks with the serial losses; a search and its rivals"),
     (13, "notebook"): (45, "six pages, each of which starts Python and torch, and two trainings, one of real ranks"),
-    (13, "graders"): (12, "twelve exercises, two of them played by all ranks"),
+    (13, "graders"): (16, "twelve exercises: two are played by all ranks, two have answers that only a limit ends"),
     (13, "tests"): (90, "trainings saved in every layout, twenty kills, ranks that outlive others, on real ranks, too"),
     ("worlds", "tests"): (112, "all that both worlds promise, also of jobs that have to be started and ended"),
 }
