@@ -78,7 +78,8 @@ def recompute_blocks(model: nn.Module, words: str) -> int:
 
     Raises ValueError as `policy` does.
     """
-    found, random, blocks = policy(words), randomness(model), list(model.blocks)
+    found, random = policy(words), randomness(model)
+    blocks: Any = model.blocks
     K = found.run(len(blocks))
     for block in blocks:
         if found.kind == "selective":
@@ -130,7 +131,7 @@ class OutputDropped:
     def __init__(self, producer: nn.Module, consumer: nn.Module):
         self.produce, self.consume = producer.forward, consumer.forward
         self.made: tuple[Fetch, int] | None = None  # the input of the last output, and whose memory that is
-        producer.forward, consumer.forward = self.put_out, self.take  # type: ignore[method-assign]
+        producer.forward, consumer.forward = self.put_out, self.take
 
     def put_out(self, x: Tensor) -> Tensor:
         """The producer's forward pass."""
