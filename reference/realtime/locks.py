@@ -113,7 +113,7 @@ def blocking(tasks: Sequence[PeriodicTask], protocol: str) -> Mapping[str, int]:
     found = {}
     for place, task in enumerate(tasks):
         each = [
-            {name: ticks for name, ticks in sections(lower).items() if ceiling[name] <= place}
+            {name: ticks - 1 for name, ticks in sections(lower).items() if ceiling[name] <= place}
             for lower in tasks[place + 1 :]
         ]
         longest = max((ticks for row in each for ticks in row.values()), default=0)

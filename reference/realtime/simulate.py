@@ -27,7 +27,7 @@ from .locks import LockTable
 from .runs import SimulatedRun
 from .tasks import CPU, PeriodicTask, Segment, checked, hyperperiod
 
-Draw = Callable[[PeriodicTask, Segment, Random], int]  # ticks that a segment takes this time
+Draw = Callable[[PeriodicTask, Segment, Random], int]  # ticks that a segment or a suspension takes this time
 Pattern = Callable[[PeriodicTask, Random], Iterator[tuple[int, int]]]  # (arrival, release), one after the other
 
 
@@ -114,7 +114,7 @@ def simulate(
         if execution is None:
             return worst
         rng = randoms[task.name]
-        return [s if s.on is None else s._replace(ticks=execution(task, s, rng)) for s in worst]
+        return [s._replace(ticks=execution(task, s, rng)) for s in worst]
 
     patterns = releases if isinstance(releases, Mapping) else {task.name: releases for task in tasks}
     times = {task.name: (task, patterns.get(task.name, periodic)(task, randoms[task.name])) for task in tasks}

@@ -15,9 +15,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 CPU = "cpu"
+AnyTask = TypeVar("AnyTask", bound=Any)  # a PeriodicTask, or another that has a name and times
 
 
 class Segment(NamedTuple):
@@ -142,7 +143,7 @@ def hyperperiod(tasks: Sequence[PeriodicTask]) -> int:
     return math.lcm(*(task.period for task in tasks))
 
 
-def checked(tasks: Sequence[PeriodicTask]) -> list[PeriodicTask]:
+def checked(tasks: Sequence[AnyTask]) -> list[AnyTask]:
     """Return the tasks as a list. Raises ValueError if there is none, or if two have one name."""
     tasks = list(tasks)
     names = [task.name for task in tasks]

@@ -63,7 +63,7 @@ def test_two_locks_in_opposite_order_deadlock_without_a_ceiling():
 
 
 def test_bounds_by_hand():
-    """The table of sections that Buttazzo's section 7.6 works with: 4 tasks, 3 locks."""
+    """Table 7.2 of Buttazzo, Hard Real-Time Computing Systems, and his blocking times under the ceiling protocol."""
     tasks = [
         task("1", 0, (1, "A"), (2, "B")),
         task("2", 0, (9, "B"), (3, "C")),
@@ -71,8 +71,8 @@ def test_bounds_by_hand():
         task("4", 0, (6, "A"), (5, "B"), (4, "C")),
     ]
     assert sections(tasks[3]) == {"A": 6, "B": 5, "C": 4}
-    assert blocking(tasks, "inheritance") == {"1": 17, "2": 13, "3": 6, "4": 0}
-    assert blocking(tasks, "ceiling") == {"1": 9, "2": 8, "3": 6, "4": 0}
+    assert blocking(tasks, "inheritance") == {"1": 8 + 7, "2": 7 + 4, "3": 5, "4": 0}
+    assert blocking(tasks, "ceiling") == {"1": 8, "2": 7, "3": 5, "4": 0}
     with pytest.raises(ValueError, match="nothing bounds"):
         blocking(tasks, "none")
     with pytest.raises(ValueError, match="'magic'"):
