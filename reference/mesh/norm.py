@@ -24,7 +24,8 @@ from ..tensor_parallel.shards import PADDING
 
 
 def first_held(tp, named: Mapping[str, Tensor], elsewhere: Collection[str] = ()) -> dict[str, Tensor]:
-    """By name, 1 where this rank is the first holder of an element, else 0; of the parameter's shape.
+    """By name, 1 where this rank is the first holder of an element, else 0: one number for all, or one for each place
+    along the dimension that is cut, as a tensor that can be multiplied with the parameter.
 
     tp: the tensor-parallel group, whose ranks pass the same names. elsewhere: the names that another stage counts.
     Collective over the group.
@@ -33,16 +34,20 @@ def first_held(tp, named: Mapping[str, Tensor], elsewhere: Collection[str] = ())
     heard = tp.allgather({name: place and place.own for name, place in places.items()})
     masks = {}
     for name, parameter in named.items():
-        mask, place = torch.zeros_like(parameter.detach()), places[name]
-        before = [theirs[name] for theirs in heard[: tp.rank]]
-        if name in elsewhere:
-            pass
-        elif place is None:
-            mask.fill_(tp.rank == 0)
+        place, before = places[name], [theirs[name] for theirs in heard[: tp.rank]]
+        if name in elsewhere or place is None:
+            masks[name] = parameter.new_tensor(name not in elsewhere and tp.rank == 0)
         else:
+            mask = parameter.detach().new_zeros([n if d == place.dim else 1 for d, n in enumerate(parameter.shape)])
             mask.index_fill_(place.dim, torch.tensor(_new(place.own, before), dtype=torch.long), 1)
-        masks[name] = mask
+            masks[name] = in_short(mask)
     return masks
+
+
+def in_short(mask: Tensor) -> Tensor:
+    """The mask; as one number, if it says the same of all elements."""
+    first = mask.reshape(-1)[:1]
+    return first.reshape(()) if len(first) and bool((mask == first).all()) else mask
 
 
 def _new(own: Sequence[int], before: Iterable[Sequence[int]]) -> list[int]:
@@ -53,10 +58,16 @@ def _new(own: Sequence[int], before: Iterable[Sequence[int]]) -> list[int]:
 
 def global_norm(comm, gradients: Sequence[Tensor], masks: Sequence[Tensor]) -> float:
     """The 2-norm of what the ranks of `comm` hold together; masks: 1 for what this rank counts. Collective."""
-    counted = (
-        torch.linalg.vector_norm(g * mask, dtype=torch.float64) for g, mask in zip(gradients, masks, strict=True)
-    )
-    return math.sqrt(math.fsum(comm.allgather(sum(float(norm) ** 2 for norm in counted))))
+    squares = (_norm_of_counted(g, mask) ** 2 for g, mask in zip(gradients, masks, strict=True))
+    return math.sqrt(math.fsum(comm.allgather(math.fsum(squares))))
+
+
+def _norm_of_counted(gradient: Tensor, mask: Tensor) -> float:
+    """Of one parameter. In its own type, as torch's: in float64 this takes ten times as long."""
+    if mask.numel() == 1 and not mask:
+        return 0.0
+    counted = gradient if mask.numel() == 1 else gradient * mask
+    return float(torch.linalg.vector_norm(counted, dtype=torch.promote_types(gradient.dtype, torch.float32)))
 
 
 def clip_global_norm(comm, gradients: Sequence[Tensor], masks: Sequence[Tensor], limit: float) -> float:

@@ -35,7 +35,7 @@ from ..data_parallel import replicate
 from ..data_parallel.accumulation import micro_batches
 from ..data_parallel.average import by_type, global_count, trained_gradients
 from ..data_parallel.between import Between, InTraining, straight_on
-from ..models import GPT, Data, batch, seeded
+from ..models import GPT, Data, batch, drawn_from
 from ..models.loss import targets
 from ..pipeline.runtime.executor import Pipeline
 from ..pipeline.runtime.recompute import check_recompute, recompute_stages
@@ -52,7 +52,7 @@ from ..zero.stage3 import Stage3
 from ..zero.state import full_state
 from .gpt import MeshGPT
 from .mesh import Axes, Mesh
-from .norm import clip_global_norm, first_held
+from .norm import clip_global_norm, first_held, in_short
 
 
 class Composition(NamedTuple):
@@ -228,7 +228,7 @@ class OneStage:
         """A step on this rank's part of a batch; the mean loss over the whole batch."""
         loss = torch.zeros(())
         for k, data in enumerate(micro_batches(mine, self.K)):
-            with seeded(self.seed, number, 0, k):
+            with drawn_from(self.seed, number, 0, k):
                 total, count = self.part.loss_sum(data)
             seen = self.stage.backward(total, count, sync=k == self.K - 1)
             loss = loss + total.detach()
@@ -256,10 +256,10 @@ class OneStage:
 def clip_of_shards(mesh: Mesh, stage: Any, named: Mapping[str, nn.Parameter], masks: Mapping[str, Tensor]) -> Callable:
     """How a stage of ZeRO clips where its shards are those of some ranks of a mesh: (comm, shards, limit) -> norm."""
     of = {id(parameter): masks[name] for name, parameter in named.items()}
-    counted = [
-        group.sharding.shard([of[id(parameter)] for parameter in group.parameters], group.comm.rank)
-        for group in stage.trained
-    ]
+    counted = []
+    for group in stage.trained:
+        wholes = [of[id(parameter)].expand(shape) for parameter, shape in zip(group.parameters, group.sharding.shapes)]
+        counted.append(in_short(group.sharding.shard(wholes, group.comm.rank)))
     return lambda _comm, shards, limit: clip_global_norm(mesh.comm, shards, counted, limit)
 
 

@@ -15,7 +15,7 @@ from .gpt import BENCHMARK, GPT, TINY, Config, parameter_count
 from .loss import accuracy, cross_entropy_sum, loss_sum, mean_loss
 from .mlp import MLP
 from .objective import Objective, Quadratic
-from .seeds import generator, seeded
+from .seeds import drawn_from, generator, seeded
 from .trainer import gradients, train
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "batch_indices",
     "cross_entropy_sum",
     "digits",
+    "drawn_from",
     "generator",
     "gradients",
     "loss_sum",

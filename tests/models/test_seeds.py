@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from reference.models import CNN, GPT, MLP, TINY, generator, seeded
+from reference.models import CNN, GPT, MLP, TINY, drawn_from, generator, seeded
 from reference.worlds import launch
 
 MODELS = {
@@ -56,3 +56,19 @@ def test_the_global_generator_is_put_back_after_an_error():
 def test_models_are_built_on_the_cpu_whatever_the_default_device():
     with torch.device("meta"):
         assert torch.equal(bits(MLP(seed=1)), bits(MLP(seed=1))) and bits(MLP()).device.type == "cpu"
+
+
+def test_what_is_drawn_in_a_block_comes_from_its_numbers_and_the_device_stays():
+    """As `seeded`, but for the device: a pass may compute on another one."""
+    before = torch.get_rng_state()
+    with drawn_from(1, 2):
+        drawn = torch.rand(3)
+    with drawn_from(1, 3):
+        assert not torch.equal(torch.rand(3), drawn)
+    with torch.device("meta"):
+        with drawn_from(1, 2):
+            assert torch.empty(1).is_meta
+            again = torch.rand(3, device="cpu")
+        with seeded(1, 2):
+            assert torch.equal(torch.rand(3), drawn)
+    assert torch.equal(again, drawn) and torch.equal(torch.get_rng_state(), before)

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
-from ...models import seeded
+from ...models import drawn_from
 from .split_backward import Queue, backward_for_weights, deferred
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -127,7 +127,7 @@ class Passes:
     def _run(self, s: int, i: int, x: Tensor, queue: Queue | None) -> Tensor:
         """The stage's forward pass, and the loss if it is the last; the same numbers every time."""
         split = nullcontext() if queue is None else deferred(self.weights.stages[s], queue)
-        with seeded(self.seed, self.step, s, i), split:
+        with drawn_from(self.seed, self.step, s, i), split:
             y = self.weights.forward(s, i, x)
             return self.loss(y, self.y[i]) if s == self.last else y
 
