@@ -1,0 +1,1 @@
+"""Programs of the ranks that benchmarks start, and how jobs of them take turns."""
