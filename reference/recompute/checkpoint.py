@@ -16,7 +16,7 @@ Exact     The same operations on the same numbers in the same order: gradients h
           between are noticed (RuntimeError), as torch notices them.
 Left out  Buffers that the function changes, as batch normalisation's do: it changes them twice. `torch.autograd.grad`:
           gradients of weights are added to their `.grad`, since the function holds them and autograd does not see them.
-          Generators of other devices, unless `random` names them.
+          Generators of devices that are neither a CPU nor CUDA's, unless `random` names them.
 Source    Chen, Xu, Zhang & Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016). torch.utils.checkpoint
           does this with use_reentrant=True; with False it keeps autograd's graph, and computes again what is in it.
 """
@@ -24,7 +24,7 @@ Source    Chen, Xu, Zhang & Guestrin, "Training Deep Nets with Sublinear Memory 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -48,16 +48,18 @@ class Random(Protocol):
 
 
 class GlobalRandom:
-    """Torch's global generator on the CPU, from which nn.Dropout draws."""
+    """Torch's global generators, from which nn.Dropout draws: that of the CPU, and those of CUDA's devices."""
 
-    def state(self) -> Tensor:
-        """The state, 5 kB of the host's memory, which no meter counts."""
+    def state(self) -> tuple[Tensor, list[Tensor]]:
+        """The states, 5 kB of the host's memory and 16 bytes a device, which no meter counts."""
         with _disable_current_modes():
-            return torch.get_rng_state()
+            return torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
 
-    def restore(self, state: Tensor) -> None:
-        """Go back to it."""
-        torch.set_rng_state(state)
+    def restore(self, state: tuple[Tensor, list[Tensor]]) -> None:
+        """Go back to them."""
+        torch.set_rng_state(state[0])
+        if state[1]:
+            torch.cuda.set_rng_state_all(state[1])
 
 
 GLOBAL = (GlobalRandom(),)
@@ -141,8 +143,16 @@ def replayed(random: Sequence[Random], states: Sequence[Any]) -> Iterator[None]:
             source.restore(state)
 
 
-def autocast_now() -> Callable[[], Any]:
-    """A function that gives the autocast of this moment as a context, for the device that there is."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    on, kind = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
-    return lambda: torch.autocast(device, kind, enabled=on)
+def autocast_now() -> Callable[[], AbstractContextManager]:
+    """A function that gives the autocast of this moment as a context, on each kind of device that there is."""
+    devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    now = [(kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)) for kind in devices]
+
+    @contextmanager
+    def again() -> Iterator[None]:
+        with ExitStack() as stack:
+            for kind, dtype, enabled in now:
+                stack.enter_context(torch.autocast(kind, dtype, enabled=enabled))
+            yield
+
+    return again
