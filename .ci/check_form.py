@@ -23,6 +23,12 @@ TYPED: dict[str, tuple] = {  # function: (field, number, how what is said must b
         ("memory", 40, ""),
         ("units", 0, "there are 1 to"),
     ),
+    "budget_table": (
+        ("parameters", 7, ""),
+        ("recompute", 1, ""),
+        ("reserve", 0.1, ""),
+        ("layers", 0, "the model and the machine have"),
+    ),
     "plan_table": (
         ("accelerators", 128, ""),
         ("memory", 40, ""),

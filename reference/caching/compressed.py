@@ -79,9 +79,8 @@ def quantize(x: Tensor, bits: int = 8) -> Quantized:
     low, high = float(x.min()), float(x.max())
     step = (high - low) / (2**bits - 1)
     kind = torch.uint8 if bits <= 8 else torch.int32
-    if step == 0:  # all equal: there is nothing to divide by, and nothing to round
-        return Quantized(torch.zeros(x.shape, dtype=kind), low, 0.0, x.dtype)
-    return Quantized(((x.double() - low) / step).round().to(kind), low, step, x.dtype)
+    numbers = (x.double() - low) / (step or 1.0)  # all equal: all are 0, and there is nothing to divide by
+    return Quantized(numbers.round().to(kind), low, step, x.dtype)
 
 
 def dequantize(q: Quantized) -> Tensor:

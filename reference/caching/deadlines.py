@@ -2,10 +2,12 @@
 
 Idea      A transfer of n bytes takes alpha + n beta on the link, one after the other. Begin at the end: the transfer
           with the latest deadline ends there, the one before it ends where it starts or at its own deadline, and so
-          on. So each starts as late as it can, and the least memory is held for what has come and is not yet needed.
+          on. So each starts as late as it can, and in this order no schedule holds less memory for what has come and
+          is not needed yet.
 
-              now      |a a a|. .|b b b b|c c|. |d d d|
-              deadlines          ^a      ^b   ^c      ^d        c takes b's place, so b starts earlier, and a as well
+              the link        . a a a . . b b b b c c . . d d d      each letter is a second
+              deadlines               a             b c         d     c has the place before b's deadline,
+                                                                      so b ends earlier
 
 Before    start = deadline - bytes / bandwidth of each by itself: right only if no two of these overlap
 After     start = min(deadline, start of the next) - (alpha + bytes / bandwidth)
@@ -122,9 +124,9 @@ def interrupted(dues: Sequence[Due], link: Tier) -> list[Reserved]:
 
 
 def held(schedule: Sequence[Reserved]) -> int:
-    """The most bytes at any time that have been reserved room, from the start of a transfer to its deadline."""
+    """The most bytes with room reserved at any time: from a transfer's start to its deadline, or to its end if late."""
     come = [(one.start, one.due.nbytes) for one in schedule]
-    go = [(one.due.deadline, -one.due.nbytes) for one in schedule]
+    go = [(max(one.end, one.due.deadline), -one.due.nbytes) for one in schedule]
     most = now = 0
     for _, nbytes in sorted(come + go):  # at one time, who leaves comes first: negative bytes
         now += nbytes

@@ -1,5 +1,8 @@
 """The sums of 200T as printed in common accounts, and as they are; how tiers are filled; the table of the page."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,6 +64,7 @@ def test_e1_02_e1_03_the_states_are_16_bytes_a_parameter_on_5000_nodes():
         "gradients": 400,
         "optimizer": 2400,
     }
+    assert [(need.reads, need.writes) for need in states] == [(1, 1), (2, 1), (1, 1), (1, 1), (0, 0)]
     assert total(states) == 3200 * TB and nodes_for(total(states), NODE) == 5000
     assert nodes_for(total(states), NODE, reserve=0.25) == 6667
     moments = needs(PSI, recipe=Recipe(2, 2, 8))[3]
@@ -141,3 +145,8 @@ def test_the_table_adds_up():
 def test_the_table_refuses_what_makes_no_sense(wrong):
     with pytest.raises(ValueError):
         budget_table(**GIVEN | wrong)
+
+
+def test_a_page_can_ask_for_it_without_numpy():
+    code = "import sys, reference.caching.budget; print({'numpy', 'torch', 'mpi4py'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

@@ -107,6 +107,19 @@ def test_with_releases_interrupting_meets_what_any_order_meets(dues):
     assert overfull == any(piece.late > 0 for piece in pieces)
 
 
+def test_the_earliest_deadline_interrupts_the_others():
+    dues = [Due("long", 8, 9.0), Due("short", 2, 2.0, release=1.0), Due("soon", 2, 4.0)]
+    for order in permutations(dues):
+        pieces = [(piece.due.name, piece.start, piece.end) for piece in interrupted(order, FREE)]
+        assert pieces == [("soon", 0.0, 1.0), ("short", 1.0, 2.0), ("long", 2.0, 6.0)]
+    cut = interrupted([dues[0], dues[1]], FREE)
+    assert [(piece.due.name, piece.start, piece.end) for piece in cut] == [
+        ("long", 0.0, 1.0),
+        ("short", 1.0, 2.0),
+        ("long", 2.0, 5.0),
+    ]
+
+
 def test_with_releases_the_order_of_deadlines_may_miss_in_vain():
     dues = [Due("long", 8, 9.0), Due("short", 2, 6.0, release=5.0)]
     assert [one.start for one in in_order(dues, FREE)] == [5.0, 6.0]  # it waits for the short one, with the link idle
