@@ -5,11 +5,11 @@
 Every page must load without a request to another host, without an error on the console and without a missing file; its
 mathematics must be typeset; its pictures must have an alternative text; its links within the book must lead somewhere;
 it must fit a phone and weigh at most 1.5 MB; axe-core must find nothing against its accessibility, on a desktop and on
-a phone; and a search for "ring" must find something. Some page must have a step-through of recorded all-reduces
-(check_steps.py); some page an explorer of schedules (check_explorer.py); some page a quiz (check_quiz.py); some page a
-calculator (check_form.py); some page a checklist whose marks stay. Of listings that are alike but for their text some
-are opened (listings.py), of the others the links are followed. A browser a core, and one more, share the pages.
-Exit status 0 only if all of it holds.
+a phone (check_access.py); and a search for "ring" must find something. Some page must have a step-through of recorded
+all-reduces (check_steps.py); some page an explorer of schedules (check_explorer.py); some page a quiz (check_quiz.py);
+some page a calculator (check_form.py); some page a checklist whose marks stay. Of listings that are alike but for their
+text some are opened (listings.py), of the others the links are followed. A browser a core, and one more, share the
+pages. Exit status 0 only if all of it holds.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
 
+from check_access import Looks, violations
 from check_explorer import LINK, check_explorer, check_offline
 from check_form import check_forms, check_forms_offline
 from check_quiz import check_quiz, check_quiz_offline
@@ -40,8 +41,6 @@ from chapters import ROOT
 MOST_BYTES, WIDGET_BYTES = 1_500_000, 500_000  # of a page with all that it loads, as stored; and of its widgets
 ERRATA = "book/errata.html"  # a list for all chapters, which is looked up and not read: it may be as large as a widget
 IDLE_MS = 5_000  # for a page to have all that it asked for
-CONTRAST = ["color-contrast"]  # what other colours can break
-PHONE_RULES = [*CONTRAST, "scrollable-region-focusable", "target-size"]  # what another width can break
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -107,47 +106,8 @@ LOADED = """async () => {
 # A while after which formulas have been fitted to a new width, and what scrolls now has become a tab stop.
 FITTED = "() => new Promise(done => setTimeout(done, 400))"
 
-# The colours of all that a page says: where they are the same at two widths, so are its contrasts.
-COLOURS = """scheme => {
-  document.documentElement.dataset.theme = scheme;
-  return [...document.querySelectorAll('article :not(mjx-container *, svg *)')].map(each => {
-    const {color, backgroundColor} = getComputedStyle(each);
-    return `${each.tagName}.${each.className} ${color} on ${backgroundColor}`;
-  });
-}"""
-
-# Words in listings and in signatures have their colours by their classes: of those with the same ones the first stays
-# an element, and the others become plain text. That halves what axe-core has to look at.
-THIN = """() => {
-  const seen = new Set();
-  for (const word of document.querySelectorAll('.highlight pre span[class], dt.sig :is(span, em)[class]')) {
-    if (word.firstElementChild || word.id || word.style.length) continue;
-    const classes = [];
-    for (let at = word; !at.matches('pre, dt'); at = at.parentElement) classes.push(at.tagName + at.className);
-    const key = classes.join();
-    if (seen.has(key)) word.replaceWith(word.textContent);
-    seen.add(key);
-  }
-}"""
-
-# How axe-core is asked: width, colours, rules (None: all); and whether it is of every page, or of one in each folder.
-LOOKS = (
-    (PHONE, "dark", PHONE_RULES, True),
-    (PHONE, "light", PHONE_RULES, False),
-    (DESKTOP, "dark", CONTRAST, False),
-    (DESKTOP, "light", None, True),
-)
-
 sys.path.append(str(ROOT / "book/_ext"))
 from npm import AXE, fetched  # noqa: E402  # the book's own extensions are no package
-
-# What axe-core finds wrong with a page, a line each; only these rules if some are named.
-AXE_RUN = """async rules => {
-  const only = rules ? {runOnly: rules} : {};
-  const found = await axe.run(document, {resultTypes: ['violations'], ...only});
-  return found.violations.flatMap(each =>
-    each.nodes.map(node => `${each.id}: ${node.target.join(' ')}: ${node.html.slice(0, 90)}`));
-}"""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -226,7 +186,7 @@ def resize(page: Page, size: dict) -> None:
     page.evaluate(FITTED)
 
 
-def visit(check: Checks, page: Page, url: str, name: str, axe: str | None, thorough: bool) -> dict:
+def visit(check: Checks, page: Page, url: str, name: str, axe: str | None, looks: Looks, thorough: bool) -> dict:
     """Load one page and check it; return what it tells."""
     with listening(page, urlparse(url).netloc) as (foreign, errors):
         forget_fonts(page)
@@ -236,7 +196,7 @@ def visit(check: Checks, page: Page, url: str, name: str, axe: str | None, thoro
         resize(page, PHONE)
         check((wide := page.evaluate(WIDTH)) is None, f"{name} fits a phone", wide)
         check(not (bent := page.evaluate(BENT)), f"{name} has no picture out of shape on a phone", bent)
-        check_access(check, page, name, axe, thorough)
+        check_access(check, page, name, axe, looks, thorough)
         with contextlib.suppress(TimeoutError):  # it is idle since long, as a rule: to wait here costs nothing
             page.wait_for_load_state("networkidle", timeout=IDLE_MS)
     check_page(check, name, told, foreign, errors)
@@ -268,23 +228,17 @@ def rules_of_access() -> str | None:
         return None
 
 
-def check_access(check: Checks, page: Page, name: str, axe: str | None, thorough: bool) -> None:
-    """Ask axe-core about a page on a phone, then on a desktop, which it is left on; thorough: in all looks at both."""
+def check_access(check: Checks, page: Page, name: str, axe: str | None, looks: Looks, thorough: bool) -> None:
+    """Ask axe-core about a page on a phone, then on a desktop, which it is left on; thorough: about all texts."""
     if axe is None:
         return page.set_viewport_size(DESKTOP)
     page.add_style_tag(content="* { transition: none !important }")  # a colour on its way to another one is neither
-    page.evaluate(THIN)
     page.evaluate(axe)
-    wrong, colours, shown = [], {}, PHONE
-    for size, scheme, rules, always in LOOKS:
-        if size != shown:
-            resize(page, shown := size)
-        before, now = colours.get(scheme), page.evaluate(COLOURS, scheme)
-        turned = [pair for pair in zip(before or now, now, strict=False) if len(set(pair)) > 1]
-        colours[scheme] = now
-        check(not turned, f"{name} has the same colours, {scheme}, on a phone and a desktop", turned[:3])
-        if always or thorough:
-            wrong += [f"{size['width']} px, {scheme}: {each}" for each in page.evaluate(AXE_RUN, rules)]
+    wrong = []
+    for size in (PHONE, DESKTOP):
+        if size != PHONE:
+            resize(page, size)
+        wrong += [f"{size['width']} px, {each}" for each in violations(page, looks, size == PHONE, thorough)]
     return check(not wrong, f"{name} is accessible: {len(wrong)} violations", wrong[:3])
 
 
@@ -378,11 +332,13 @@ def check_book(root: Path, screenshots: Path | None = None) -> Checks:
     check(len(names) > 5, "the book has pages", names)
     alike, sample = unopened(root, names), {Path(name).parent: name for name in names}.values()
     told: dict[str, dict] = {}
+    looks = Looks()
 
     def visit_one(name: str, _: Browser, page: Page) -> None:
-        told[name] = visit(check, page, f"{base}/{name}", name, axe, name in sample)
+        told[name] = visit(check, page, f"{base}/{name}", name, axe, looks, name in sample)
 
-    carry_out(check, [(name, functools.partial(visit_one, name)) for name in names if name not in alike])
+    opened = sorted(set(names) - alike, key=lambda name: -(root / name).stat().st_size)  # so that none is last and long
+    carry_out(check, [(name, functools.partial(visit_one, name)) for name in opened])
     check(any(page["formulas"] for page in told.values()), "some page has mathematics")
     carry_out(check, jobs_of_widgets(check, told, base, root))
     files = {name: told_by_file((root / name).read_text(encoding="utf-8"), f"{base}/{name}") for name in alike}
@@ -393,8 +349,8 @@ def check_book(root: Path, screenshots: Path | None = None) -> Checks:
     server.shutdown()
     formulas = sum(page["formulas"] for page in told.values())
     images = sum(len(page["images"]) for page in told.values())
-    opened = f"{len(names)} pages, {len(alike)} of them listings like others, {formulas} formulas, {images} pictures"
-    print(f"{opened}: {check.passed} passed, {check.failed} failed")
+    what = f"{len(names)} pages, {len(alike)} of them listings like others, {formulas} formulas, {images} pictures"
+    print(f"{what}: {check.passed} passed, {check.failed} failed")
     return check
 
 
