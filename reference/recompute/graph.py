@@ -98,12 +98,11 @@ class OperationGraph:
 
     def table(self) -> str:
         """The vertices, one a line: name, microseconds, kilobytes, which vertices it reads."""
-        lines = ["vertex  operation                us       kB  reads"]
+        lines = ["vertex  operation                        us       kB  reads"]
         for v, vertex in enumerate(self.vertices):
+            name = vertex.name.removeprefix("scaled_dot_product_").replace("_for_cpu", "")
             reads = ", ".join(map(str, vertex.parents)) or "-"
-            lines.append(
-                f"{v:6d}  {vertex.name:<20s}  {vertex.seconds * 1e6:7.3f}  {vertex.nbytes / 1e3:7.1f}  {reads}"
-            )
+            lines.append(f"{v:6d}  {name:<26s}  {vertex.seconds * 1e6:7.3f}  {vertex.nbytes / 1e3:7.1f}  {reads}")
         return "\n".join(lines)
 
 
