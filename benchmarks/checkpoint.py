@@ -8,8 +8,10 @@ The same ranks, started by mpirun, save the same tensors, cut by rows, with all 
 machine meets all alike. The time is that of the slowest rank, from a barrier to the next. All flush their files. DCP
 runs as it is by default (torch.save and a pickle), and in its safetensors format. dd: each rank's bytes, by one process
 each, from and to memory. In memory: a folder in /dev/shm, where nothing has to reach a drive, so that what the
-programs do themselves is all there is. On the drive what was saved is dropped from the page cache before each load.
-Then 3 ranks load what 4 have saved. Last a rank of a training is killed, and its supervisor starts it again.
+programs do themselves is all there is. "No checksums" is ours with every checksum 0, computed from nothing: beside it
+stands what they cost, in the same turn. On the drive what was saved is dropped from the page cache before each load.
+Then 3 ranks load what 4 have saved. Last a rank is killed: seconds until its state is back, from a partner's memory and
+from files (recovery.py).
 
 The stall of an asynchronous save is what the training itself waits for, with nothing to hide it: ours until the state
 may change, and the commit when the files are written; DCP's the call of async_save. The aim is for its default, a
@@ -24,22 +26,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
-import psutil
-from data_parallel import ROOT, on_every_rank, quartiles, run_job
+import recovery
+from data_parallel import on_every_rank, quartiles, run_job
+from ranks.cache import forget
 from tabulate import tabulate
 
 from reference import mpi
-from reference.supervise import newest_step
 
 MIB = 2**20
 AIM, STALL_AIM = 1.0, 0.5
 MEMORY = "/dev/shm"
-OURS, DCP, SAFETENSORS, DD = "ours", "DCP", "DCP, safetensors", "dd"
+OURS, BARE, DCP, SAFETENSORS, DD = "ours", "no checksums", "DCP", "DCP, safetensors", "dd"
 KEPT = "DCP, kept stager"
 ROWS, COLUMNS = 1200, 3495  # of a tensor of 16 MiB, that 4 and 3 ranks share evenly
 
@@ -77,6 +80,7 @@ class Programs:
         self.source.write_bytes(os.urandom(MIB) * (self.nbytes // MIB))
         return {
             OURS: lambda: save(self.comm, self.folder / OURS, 1, self.portions),
+            BARE: unchecked(lambda: save(self.comm, self.folder / BARE, 1, self.portions)),
             DCP: lambda: dcp.save(self.state, storage_writer=FileSystemWriter(self.folder / DCP)),
             SAFETENSORS: lambda: dcp.save(
                 self.state,
@@ -116,6 +120,7 @@ class Programs:
 
         found = {
             OURS: lambda: load(self.comm, self.folder / OURS, self.portions),
+            BARE: unchecked(lambda: load(self.comm, self.folder / BARE, self.portions)),
             DCP: lambda: dcp.load(self.state, storage_reader=FileSystemReader(self.folder / DCP)),
             SAFETENSORS: lambda: dcp.load(
                 self.state, storage_reader=HuggingFaceStorageReader(str(self.folder / SAFETENSORS))
@@ -126,19 +131,28 @@ class Programs:
         return found | {DD: lambda: dd(self.folder / f"dd{self.comm.rank}", "/dev/null")}
 
 
+def unchecked(program: Callable[[], object]) -> Callable[[], object]:
+    """The program without its checksums: all are 0, computed from nothing. What they cost is the difference."""
+    from reference.checkpoint import load, save
+
+    modules = [sys.modules[one.__module__] for one in (load, save)]
+
+    def run() -> None:
+        for module in modules:
+            module.zlib = SimpleNamespace(crc32=lambda *_: 0)
+        try:
+            program()
+        finally:
+            for module in modules:
+                module.zlib = zlib
+
+    return run
+
+
 def dd(source: object, target: object, *flags: str) -> None:
     """One dd with blocks of 4 MiB."""
     command = ["dd", f"if={source}", f"of={target}", "bs=4M", *flags]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-
-
-def forget(folder: Path) -> None:
-    """Let the kernel forget what it has cached of the files in a folder."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            file = os.open(path, os.O_RDONLY)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(file)
 
 
 def in_turns(
@@ -197,7 +211,7 @@ def measure(comm, folder: Path, mib: int, turns: int) -> dict:
     return found
 
 
-HEADS = (OURS, DCP, SAFETENSORS, KEPT, DD)
+HEADS = (OURS, BARE, DCP, SAFETENSORS, KEPT, DD)
 
 # The parent -----------------------------------------------------------------------------------------------------------
 
@@ -215,33 +229,6 @@ def rows(where: str, found: dict[str, dict[str, list[float]]]) -> list[list[str]
         verdict = f"{aim}: " + ("met" if np.median(ratio) <= aim else "not met")
         rows.append([f"{what}, {where}", *columns, f"{quartiles(ratio, 1, 2)} of {best}", verdict])
     return rows
-
-
-def recovery(base: str, kills: int) -> list[float]:
-    """Seconds from the death of a rank to the first new checkpoint of the job that its supervisor has started again."""
-    mpirun = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
-    with tempfile.TemporaryDirectory(dir=base) as folder:
-        train = [sys.executable, "-m", "reference.train", "--steps", "100000", "--every", "1", "--checkpoint", folder]
-        job = [mpirun, "-n", "4", *train, "--resume"]
-        command = [sys.executable, "-m", "reference.supervise", "--back-off", "0", "--", *job]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        there = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            found, start = [], time.perf_counter()
-            for _ in range(kills + 1):
-                before = newest_step(Path(folder))
-                while newest_step(Path(folder)) <= before:
-                    time.sleep(0.005)
-                found.append(time.perf_counter() - start)
-                ranks = [
-                    p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[: len(train)] == train
-                ]
-                start = time.perf_counter()
-                ranks[-1].kill()
-        finally:
-            there.terminate()
-            there.wait()
-    return found[1:]  # the first was the start
 
 
 def main() -> None:
@@ -268,8 +255,7 @@ def main() -> None:
     print(f"{library}, {mib} MiB of 4 ranks, seconds, median (quartiles)")
     heads = ["", *HEADS, "ratio", "aim"]
     print(tabulate(table, heads, disable_numparse=True, stralign="right"))
-    seconds = quartiles(recovery(chosen.folder, 2 if chosen.quick else 4))
-    print(f"from a rank's death to the next checkpoint of the restarted job, 4 ranks, from files: {seconds} s")
+    recovery.report(chosen.folder, mib, 2 if chosen.quick else 4)
 
 
 if __name__ == "__main__":
