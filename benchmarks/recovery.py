@@ -6,6 +6,9 @@ In place: the ranks run under Open MPI's ULFM, and one of them is killed. The ot
 go back to what was saved, first from the partner copies in memory, then from the checkpoint's files, which the kernel
 has been told to forget (ranks/dying.py). Restarted: a supervisor ends the job of a training under MPICH and starts it
 again. That takes new processes, which import torch, and its seconds end with the first new checkpoint.
+
+With 1 GiB of 4 ranks (2 cores, 2026-11-23, three deaths) the death was noticed and the ranks shrunk in 0.06 to 0.15 s;
+then it took 0.8 to 2.7 s from memory and 2.4 to 3.3 s from files.
 """
 
 from __future__ import annotations
