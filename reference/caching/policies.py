@@ -196,7 +196,7 @@ class Frequent(LRU):
         return self.counts.get(key, 0) > self.threshold
 
 
-class Queue(OrderedDict[Key, int]):
+class ByteQueue(OrderedDict[Key, int]):
     """Keys with their bytes, from the oldest to the newest; `total` bytes."""
 
     total = 0
@@ -229,7 +229,7 @@ class ARC(Eviction):
         self.capacity, self.target = capacity, 0.0
         self._asked: Key = None  # what is to come in, of so many bytes
         self._nbytes = 0
-        self.t1, self.t2, self.b1, self.b2 = (Queue() for _ in range(4))
+        self.t1, self.t2, self.b1, self.b2 = (ByteQueue() for _ in range(4))
 
     def hit(self, key: Key, now: int) -> None:
         self.t2.append(key, self.t1.take(key) + self.t2.take(key))
