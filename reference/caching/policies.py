@@ -112,9 +112,9 @@ class LFU(Ranked):
 
 
 class LRUK(Ranked):
-    """LRU-K: the largest backward K-distance leaves, infinite for fewer than K accesses; of equals by LRU.
+    """LRU-K: whoever's K-th last access is the longest ago leaves; of equals by LRU.
 
-    retained: after so many accesses a key that left is forgotten (the paper's Retained Information Period).
+    retained: after so many accesses a key that left is forgotten.
     """
 
     def __init__(self, k: int = 2, retained: float = inf):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ..networks.congestion import max_min
 
 
-class Claim(NamedTuple):
+class LinkUser(NamedTuple):
     """What a job wants: bytes to move from `start` on; its weight; demand: the most bytes/s that it can take."""
 
     nbytes: float
@@ -29,17 +29,17 @@ class Claim(NamedTuple):
     start: float = 0.0
 
 
-Sharing = Callable[[Sequence[Claim], Sequence[bool], float], list[float]]
+Sharing = Callable[[Sequence[LinkUser], Sequence[bool], float], list[float]]
 """(all jobs, which of them are active, bytes/s of the link) -> bytes/s of each."""
 
 
-def fixed_parts(jobs: Sequence[Claim], active: Sequence[bool], bandwidth: float) -> list[float]:
+def fixed_parts(jobs: Sequence[LinkUser], active: Sequence[bool], bandwidth: float) -> list[float]:
     """bandwidth * weight / (weights of all jobs, active or not), at most the demand; 0 for who is not active."""
     total = sum(job.weight for job in jobs)
     return [min(job.demand, bandwidth * job.weight / total) * on for job, on in zip(jobs, active)]
 
 
-def fair_shares(jobs: Sequence[Claim], active: Sequence[bool], bandwidth: float) -> list[float]:
+def fair_shares(jobs: Sequence[LinkUser], active: Sequence[bool], bandwidth: float) -> list[float]:
     """Weighted max-min fair rates of the active jobs."""
     going = [i for i, on in enumerate(active) if on]
     capacities: dict[Hashable, float] = {f"job {i}": min(jobs[i].demand, bandwidth) for i in going}
@@ -51,7 +51,7 @@ def fair_shares(jobs: Sequence[Claim], active: Sequence[bool], bandwidth: float)
     return found
 
 
-def ends(jobs: Sequence[Claim], bandwidth: float, rule: Sharing) -> list[float]:
+def ends(jobs: Sequence[LinkUser], bandwidth: float, rule: Sharing) -> list[float]:
     """When each job has moved its bytes; rates change whenever one starts or ends.
 
     Raises ValueError if one never does.

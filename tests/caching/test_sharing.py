@@ -4,24 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.caching.sharing import Claim, ends, fair_shares, fixed_parts
+from reference.caching.sharing import LinkUser, ends, fair_shares, fixed_parts
 
 CLAIMS = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 4), st.integers(1, 20)), min_size=1, max_size=5).map(
-    lambda rows: [Claim(float(n), float(w), float(d)) for n, w, d in rows]
+    lambda rows: [LinkUser(float(n), float(w), float(d)) for n, w, d in rows]
 )
 
 
 def test_e1_27_a_fixed_part_of_an_idle_job_is_lost():
-    jobs = [Claim(10.0), Claim(10.0, weight=3.0)]
+    jobs = [LinkUser(10.0), LinkUser(10.0, weight=3.0)]
     assert fixed_parts(jobs, [True, True], 8.0) == fair_shares(jobs, [True, True], 8.0) == [2.0, 6.0]
     assert fixed_parts(jobs, [True, False], 8.0) == [2.0, 0.0] and fair_shares(jobs, [True, False], 8.0) == [8.0, 0.0]
-    wants_little = [Claim(10.0), Claim(10.0, weight=3.0, demand=1.0)]
+    wants_little = [LinkUser(10.0), LinkUser(10.0, weight=3.0, demand=1.0)]
     assert fixed_parts(wants_little, [True, True], 8.0) == [2.0, 1.0]
     assert fair_shares(wants_little, [True, True], 8.0) == [7.0, 1.0]
 
 
 def test_seconds_by_hand():
-    jobs = [Claim(12.0), Claim(4.0, start=1.0)]
+    jobs = [LinkUser(12.0), LinkUser(4.0, start=1.0)]
     assert ends(jobs, 4.0, fixed_parts) == [6.0, 3.0]
     assert ends(jobs, 4.0, fair_shares) == [4.0, 3.0]  # 4 bytes alone, 4 while two share, 4 alone
 
@@ -46,4 +46,4 @@ def test_the_last_job_ends_no_later(jobs, bandwidth):
 
 def test_who_is_never_served_is_an_error():
     with pytest.raises(ValueError, match="never ends"):
-        ends([Claim(1.0, demand=0.0)], 1.0, fixed_parts)
+        ends([LinkUser(1.0, demand=0.0)], 1.0, fixed_parts)
