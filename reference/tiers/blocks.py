@@ -37,6 +37,7 @@ import torch
 from torch import Tensor
 
 from .flush import begin_to_flush, flush_folder
+from .huge_pages import HUGE, ask_for_huge_pages
 
 BLOCK = 4096  # bytes: of memory pages and of most drives
 MIB = 2**20
@@ -65,8 +66,12 @@ def rounded(nbytes: int) -> int:
 
 
 def aligned(nbytes: int) -> np.ndarray:
-    """Zeroed bytes [nbytes] that begin on a page, and whose last page is theirs alone."""
-    return np.frombuffer(mmap.mmap(-1, max(rounded(nbytes), BLOCK)), np.uint8)[:nbytes]
+    """Zeroed bytes [nbytes] that begin on a page, a large one if they fill it; their last page is theirs alone."""
+    size = max(rounded(nbytes), BLOCK)
+    memory = np.frombuffer(mmap.mmap(-1, size if size < HUGE else size + HUGE), np.uint8)
+    first = 0 if size < HUGE else -memory.ctypes.data % HUGE
+    ask_for_huge_pages(memory.ctypes.data + first, size)
+    return memory[first : first + nbytes]
 
 
 def pinned(n: int, dtype: torch.dtype = torch.float32) -> Tensor:

@@ -47,10 +47,10 @@ class ByteBudget:
                 int(missing),
             )
 
-    def count(self, tensor: Tensor) -> None:
-        """Count the memory of a tensor from now on, until it is free."""
+    def count(self, tensor: Tensor, nbytes: int) -> None:
+        """Count so many bytes for the memory of a tensor, until it is free."""
         storage = tensor.untyped_storage()
-        address, nbytes = storage._cdata, storage.nbytes()
+        address = storage._cdata
         self._counted[address] = weakref.ref(storage, lambda _: self._free(address)), nbytes
         self.used += nbytes
         self.peak = max(self.peak, self.used)

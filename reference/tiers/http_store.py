@@ -200,6 +200,7 @@ class HttpStorage:
 
     def _try(self, name: str, what: str, request: Callable[[], Any]) -> None:
         """Do it, again if it fails. Raises TierError, with what the last attempt met."""
+        number, said = errno.EIO, ""
         for attempt in range(self.attempts):
             if attempt:
                 self.retries += 1
@@ -207,15 +208,14 @@ class HttpStorage:
             try:
                 request()
                 return
-            except (OSError, http.client.HTTPException) as error:
-                last = error
-                if isinstance(error, TierError) and error.errno == errno.ENOENT:
-                    break  # it will not be there next time
-        said = getattr(last, "strerror", None) or str(last) or type(last).__name__
+            except (OSError, http.client.HTTPException) as error:  # which is not kept: its frames hold the tensor
+                number = getattr(error, "errno", None) or errno.EIO
+                said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            if number == errno.ENOENT:
+                break  # it will not be there next time
         raise TierError(
-            getattr(last, "errno", None) or errno.EIO,
-            f"{name} cannot be {what}: {self.url.netloc} failed {attempt + 1} times, at last: {said}",
-        ) from last
+            number, f"{name} cannot be {what}: {self.url.netloc} failed {attempt + 1} times, at last: {said}"
+        )
 
     def _request(self, method: str, name: str, data: Any = None, headers: dict[str, str] | None = None):
         """One request: the object and its checksum. Raises TierError for any status but 200."""

@@ -122,7 +122,9 @@ class OffloadedActivations:
             if name in self.store and not self.store.start_up(name):
                 break
         with _disable_current_modes(), torch.no_grad():
-            return whole.view(held.dtype).as_strided(*held.view)
+            whole = whole.view(held.dtype)
+            size, stride, offset = held.view
+            return whole.as_strided(size, stride, whole.storage_offset() + offset)
 
     # What is wanted when ----------------------------------------------------------------------------------------------
 

@@ -27,12 +27,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from .blocks import TierError
 from .budget import ByteBudget
 from .engine import Engine
+from .huge_pages import empty_on_a_page
 from .stored import StoredTensor, StoreTier, bare, least_recent
 
 
@@ -91,7 +91,7 @@ class TieredStore:
             raise ValueError(f"{name}: the store takes contiguous tensors of the host that have their memory alone")
         if tensor not in self.budget:
             self._make_room(tensor.nbytes, f"put {name}")
-            self.budget.count(tensor)
+            self.budget.count(tensor, tensor.nbytes)
         self._entries[name] = entry = StoredTensor(tensor, frozen)
         self._touch(entry)
 
@@ -133,12 +133,18 @@ class TieredStore:
         entry.pins -= 1
         self._look(entry)
 
-    def start_down(self, name: str) -> None:
-        """Begin to copy a tensor to the first tier that has room; it is let go when it must make room."""
+    def start_down(self, name: str, stay: bool = True) -> None:
+        """Begin to copy a tensor to the first tier that has room.
+
+        stay: it is here until it must make room; else it is let go as soon as the copy is whole and nobody uses it.
+        """
         entry = self._entries[name]
         self._look(entry)
         if entry.here is not None and not entry.clean and entry.down is None and not entry.error:
             self._write(name, entry)
+        entry.leaving = not stay and not entry.pins
+        if entry.leaving and entry.clean:
+            self._let_go(entry)
 
     def start_up(self, name: str) -> bool:
         """Begin to bring a tensor back, if there is room for it at once; whether it is here, or coming."""
@@ -198,9 +204,7 @@ class TieredStore:
         elif leaving := [entry for entry in idle.values() if entry.leaving]:
             self._ended(leaving[0])
         elif stays := [name for name, entry in idle.items() if entry.up is None]:
-            name = self.leaves(self._entries, stays)
-            self.start_down(name)
-            idle[name].leaving = True
+            self.start_down(self.leaves(self._entries, stays), stay=False)
         elif coming := [entry for entry in idle.values() if entry.up is not None]:
             self._arrive(coming[0], quietly=True)
         else:
@@ -262,8 +266,8 @@ class TieredStore:
         """Begin to bring a tensor back into memory of its own."""
         self._make_room(entry.nbytes, f"use {name}")
         below = self.below[entry.below]
-        entry.here = target = torch.empty(entry.shape, dtype=entry.dtype)
-        self.budget.count(target)
+        entry.here = target = empty_on_a_page(entry.shape, entry.dtype)
+        self.budget.count(target, entry.nbytes)
         self._touch(entry)
         self.bytes_up += entry.nbytes
         seconds = below.tier.reading(entry.nbytes)

@@ -212,6 +212,21 @@ def test_a_graph_that_is_kept_can_be_gone_through_twice_and_a_step_without_a_bac
     assert launch(program, 1).results == [(True, 0, [0])]
 
 
+def test_large_tensors_that_come_back_into_memory_on_a_page():
+    def program(comm):
+        x = torch.randn(2, 300_000, requires_grad=True)  # 2.4 MB
+        loss = x.exp().sin().exp()[1].sum()
+        loss.backward()
+        ours, x.grad = x.grad, None
+        with offloading(comm, 2_400_000) as saved:
+            loss = x.exp().sin().exp()[1].sum()
+        loss.backward()
+        return torch.equal(ours, x.grad), saved.store.bytes_up
+
+    right, up = launch(program, 1).results[0]
+    assert right and up >= 2_400_000
+
+
 def test_an_error_in_the_tier_comes_out_of_the_backward_pass():
     def program(comm):
         x, host = torch.randn(1000, requires_grad=True), HostStorage()
