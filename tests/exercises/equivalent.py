@@ -35,6 +35,9 @@ TIMES = (
     "times = sorted({{Fraction(n, speed) for speed in set(speeds) for n in range(math.floor(latest * speed) + {})}})"
 )
 DIVISORS = "divisors = [n for n in range(1, N + {}) if N % n == 0]"
+CHOSEN = "sizes = range(len(operators) + {})"
+SUMS = "sums = list(itertools.accumulate([own + more for own, more in zip(inputs, internals)], initial={}))"
+ROUNDS = "r = next((r for r in range({}) if {}))"
 
 EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "ring_reduce_scatter": {
@@ -182,6 +185,33 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "few_evaluations": {
         "if took < shortest:  ->  if took <= shortest:": "no two layouts take equally long",
     },
+    # Chapter 12
+    "which_to_recompute": {
+        "for bits in range(2 ** len(operators)):  ->  for bits in range(2 ** len(operators) + 1):": "one choice comes "
+        "twice",
+        "for bits in range(2 ** len(operators)):  ->  for bits in range(3 ** len(operators)):": "choices come again",
+        "if seconds < fewest:  ->  if seconds <= fewest:": "of two that are as good any will do",
+        f"{CHOSEN.format('1')}  ->  {CHOSEN.format('1 + 1')}": "there are no more names than all",
+        f"{CHOSEN.format('1')}  ->  {CHOSEN.format('2')}": "the same",
+    },
+    "cut_chain": {
+        "if peak < best[i]:  ->  if peak <= best[i]:": "of two that are as good any will do",
+        **{f"{SUMS.format(0)}  ->  {SUMS.format(each)}": "only differences of sums count" for each in (1, -1)},
+        "best = {n: (0, None)}  ->  best = {n: (1, None)}": "it counts only where the last group needs "
+        "nothing, and then another cut is as good",
+        "best = {n: (0, None)}  ->  best = {n: (-1, None)}": "no group needs less than nothing",
+        "for i in range(n - 1, -1, -1):  ->  for i in range(n - 1, -2, -1):": "nobody follows what layer -1 has",
+    },
+    "fair_shares": {
+        "full = {i for i in hungry if wants[i] <= unit * weights[i]}  ->  full = {i for i in hungry if wants[i] < unit "
+        "* weights[i]}": "who wants just its part gets it either way",
+    },
+    "reverse_with_slots": {
+        f"{ROUNDS.format('end', 'reach(s, r) >= end - first')}  ->  "
+        f"{ROUNDS.format('end + 1', 'reach(s, r) >= end - first')}": "an r that is enough comes before",
+        f"{ROUNDS.format('length', 'math.comb(s + r, s) >= length')}  ->  "
+        f"{ROUNDS.format('length + 1', 'math.comb(s + r, s) >= length')}": "the same",
+    },
     # Chapter 13
     "shrink_and_go_on": {
         "out[suspects] = 1  ->  out[suspects] = 2": "whatever is not 0 is out",
@@ -224,6 +254,10 @@ SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
     },
     # Chapter 11
     "group_of": {"is right for few elements only": "its lists name axes; a group of 1,200 ranks is tried"},
+    # Chapter 12
+    "bytes_in_tier": {"is right for few elements only": "its list names tiers of memory; 200 trillion bytes are tried"},
+    "which_to_recompute": {"is right for few elements only": "its text promises eight operators at most"},
+    "cut_chain": {"is right for few elements only": "there are a few hundred layers at most, and 300 are tried"},
     # Chapter 13
     "shrink_and_go_on": {"is right for few elements only": "its list names ranks; 5,000 samples are tried"},
     "save_atomically": {"is right for few elements only": "it returns nothing; 150 files are tried"},

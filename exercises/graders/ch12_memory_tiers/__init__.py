@@ -1,0 +1,1 @@
+"""Graders of chapter 12: memory tiers, recomputation and offloading."""
