@@ -24,15 +24,16 @@ def peak_bytes(s, b, h, a, L, how, K):
     how            "everything": each layer keeps all that its backward pass needs.
                    "selective":  each layer keeps all but its attention core. The core of a layer is computed again
                                  directly before the layer's backward pass, and is gone after it.
-                   "groups":     of each group of K layers, the input of the first one is kept, and nothing else.
-                                 Directly before the backward pass of a group, all that its layers need is computed
-                                 again. After it, this is gone, and so is the group's kept input.
-    K              layers of a group, a divisor of L; 1 in the other forms
+                   "segments":   of each segment of K layers, the input of the first one is kept, and nothing else.
+                                 Directly before the backward pass of a segment, all that its layers need is computed
+                                 again. After it, this is gone, and so is the segment's kept input.
+    K              layers of a segment, a divisor of L; 1 in the other forms
 
     For its backward pass a layer needs 34 s b h + 5 a s s b bytes. 2 s b h of them are its input, and 5 a s s b are its
     attention core. Embedding and loss are left out.
 
-    Try it: s = 2048, b = 1, h = 12288, a = 96, L = 96. "Groups of sqrt(L) layers need the least": try K = 8, and K = 1.
+    Try it: s = 2048, b = 1, h = 12288, a = 96, L = 96. "Segments of sqrt(L) layers need the least": try K = 8
+    and K = 1.
 
     Page: chapters/12_memory_tiers.ipynb#what-a-step-keeps
     """
@@ -76,8 +77,8 @@ def keep_move_or_again():
        takes 11 ms. The backward pass needs it 200 ms later. The link is free.
     E  What the last layer needs, 2 GB. Its backward pass comes directly after its forward pass. There is room.
     F  The state of the random generator before a layer's dropout, 16 bytes.
-    G  The input of a group of layers that go forward in 30 ms, 200 MB. To compute it again, the group before has to go
-       forward once more. It is needed 300 ms later. The link is free.
+    G  The input of a segment of layers, 200 MB. To compute it again, the segment before has to go forward once more,
+       which takes 30 ms. It is needed 300 ms later. The link is free.
     H  The output of a normalization, 200 MB; its input is kept. It is needed 300 ms later. Until then the link has no
        second to spare: it carries tensors such as G's.
 
@@ -180,13 +181,13 @@ def checkpointed_step(layers, x, dy, k, random):
             its input, of the gradient dy for its output.
     x       float64 array: the input of the first layer
     dy      float64 array: the gradient for the output of the last layer
-    k       layers of a group; the last group may have fewer
+    k       layers of a segment; the last segment may have fewer
     random  the generator from which layers draw their dropout. random.get() returns its state, random.set(state) sets
             it. Each forward pass of a layer draws other numbers and moves the state on.
     y, dx   output of the last layer; gradient for x
 
     - Whenever a layer is called, there is what k layers have kept at most, and of the outputs no more than the first
-      inputs of the groups so far, and three others. `kept` is gone when nothing refers to it: no list, and no name.
+      inputs of the segments so far, and three others. `kept` is gone when nothing refers to it: no list, and no name.
     - A layer goes forward twice at most, and the second time it must draw what it drew the first time.
     - In the end the generator is in the state that it has after one forward pass.
 
@@ -196,20 +197,21 @@ def checkpointed_step(layers, x, dy, k, random):
 
 
 def cut_chain(inputs, internals):
-    """Cut a chain of layers into groups so that it needs the fewest bytes. Return the list of the groups' first layers.
+    """Cut a chain of layers into segments so that it needs the fewest bytes. Return a list: each segment's first layer.
 
     inputs     list: bytes of each layer's input
     internals  list, as long: bytes of what each layer needs for its backward pass besides its input
 
-    The input of each group's first layer is kept from the forward pass on. The backward pass goes from the last group
-    to the first. Directly before a group's turn, the internals of all its layers are computed again, and the inputs of
-    all but its first layer. After its turn these are gone, and so is the kept input of the group.
+    The input of each segment's first layer is kept from the forward pass on. The backward pass goes from the last
+    segment to the first. Directly before a segment's turn, the internals of all its layers are computed again, and the
+    inputs of all but its first layer. After its turn these are gone, and so is the kept input of the segment.
 
     The list ascends and begins with 0. If there are several such lists, each will do. There may be 300 layers; all
     sizes are whole numbers.
 
-    Example: inputs [4, 1, 4], internals [5, 5, 5]. With [0, 1], the group of layers 1 and 2 has 4 + 1 kept and 10 + 4
-    computed again: 19 bytes. With [0, 2] it is 15, in the turn of the first group. With [0, 1, 2] it is 14, the least.
+    Example: inputs [4, 1, 4], internals [5, 5, 5]. With [0, 1], the segment of layers 1 and 2 has 4 + 1 kept and 10 + 4
+    computed again: 19 bytes. With [0, 2] it is 15, in the turn of the first segment. With [0, 1, 2] it is 14, which is
+    the least.
 
     Page: chapters/12_memory_tiers.ipynb#the-best-choice
     """

@@ -7,12 +7,12 @@ import math
 
 def peak_bytes(s, b, h, a, L, how, K):
     """The backward pass begins at the end, where all that was kept is still there. So the peak is what is kept of all
-    layers, and what is computed again for the last layer or group. Of this, one input is kept already.
+    layers, and what is computed again for the last layer or segment. Of this, one input is kept already.
 
-    With s = 2048, b = 1, h = 12288, a = 96 and L = 96, everything takes 275 GB, selective 84 GB, groups of 8 layers
-    23.5 GB, and groups of one layer 7.7 GB. A layer needs 57 times the bytes of its input, so groups of sqrt(L) layers
-    are far too large: sqrt(n) is for a chain in which both are equal. Follow-up: selective recomputation computes a few
-    operators again, groups a whole forward pass. What would you take if 84 GB were too much by 10 GB?
+    With s = 2048, b = 1, h = 12288, a = 96 and L = 96, everything takes 275 GB, selective 84 GB, segments of 8 layers
+    23.5 GB, and segments of one layer 7.7 GB. A layer needs 57 times the bytes of its input, so segments of sqrt(L)
+    layers are far too large: sqrt(n) is for a chain in which both are equal. Follow-up: selective recomputation
+    computes a few operators again, segments a whole forward pass. What would you take if 84 GB were too much by 10 GB?
     """
     one = 2 * s * b * h
     core = 5 * a * s * s * b
@@ -26,11 +26,11 @@ def peak_bytes(s, b, h, a, L, how, K):
 
 def best_k(n, c, a):
     """n / k inputs of c bytes, and k layers that need a bytes each: n c / k falls with k, k a rises. The sum is least
-    near sqrt(n c / a), where both are equal. With whole groups k divides n, so the divisors are compared.
+    near sqrt(n c / a), where both are equal. With whole segments k divides n, so the divisors are compared.
 
-    sqrt(n) is this root for c = a. In a GPT a is tens of times c, and the best groups are much smaller: n = 96 with a =
-    56 c has its least at k = 1. All k compute nearly one forward pass again, so the least bytes cost little: only the
-    last group is spared. Follow-up: layers whose sizes differ have no k. What decides where to cut then?
+    sqrt(n) is this root for c = a. In a GPT a is tens of times c, and the best segments are much smaller: n = 96 with a
+    = 56 c has its least at k = 1. All k compute nearly one forward pass again, so the least bytes cost little: only the
+    last segment is spared. Follow-up: layers whose sizes differ have no k. What decides where to cut then?
     """
     divisors = [*(k for k in range(1, n) if n % k == 0), n]
     return min(divisors, key=lambda k: (n // k * c + k * a, -k))
@@ -115,14 +115,14 @@ def which_to_recompute(operators, needed, budget):
 
 
 def checkpointed_step(layers, x, dy, k, random):
-    """The first forward pass keeps two things a group: its input, and the state of the generator, a few bytes without
+    """The first forward pass keeps two things a segment: its input, and the state of the generator, a few bytes without
     which the second pass would drop other elements. Then the gradients would be those of a pass that never happened,
-    and nothing would raise an error. What layers keep is dropped at once the first time, and used within the group the
-    second time.
+    and nothing would raise an error. What layers keep is dropped at once the first time, and used within the segment
+    the second time.
 
     The price is one forward pass more, a third of a step whose backward pass takes twice as long as its forward pass.
     The generator goes back to where it was after the first pass, so that the next step draws what it would have drawn
-    without all this. Follow-up: the last group goes backward directly after it went forward. What need not be done?
+    without all this. Follow-up: the last segment goes backward directly after it went forward. What need not be done?
     """
     inputs, states, y = [], [], x
     for place, layer in enumerate(layers):
@@ -145,22 +145,23 @@ def checkpointed_step(layers, x, dy, k, random):
 
 
 def cut_chain(inputs, internals):
-    """Let best[i] be the least peak of the layers from i on, with a group that begins at i. Its input is there all the
-    time. On top of it comes either what the group needs in its turn, or the peak of what is behind it: the larger one.
+    """Let best[i] be the least peak of the layers from i on, with a segment that begins at i. Its input is there all
+    the time. On top of it comes what the segment needs in its turn, or the peak of what is behind it: the larger one.
     So best[i] = inputs[i] + the least, over the next cut j, of the larger of both. That is one number for each i, from
     the end to the beginning.
 
-    A sum in place of the larger one would add what is never there at the same time; if it adds the bytes of all groups,
-    it is the same for all cuts. Trying all ways to cut takes 2^(n - 1) of them; here each pair of i and j is looked at
-    once. Follow-up: how would a budget come in, if a group could be kept whole in place of being computed again?
+    A sum in place of the larger one would add what is never there at the same time; if it adds the bytes of all
+    segments, it is the same for all cuts. Trying all ways to cut takes 2^(n - 1) of them; here each pair of i and j is
+    looked at once. Follow-up: how would a budget come in, if a segment could be kept whole in place of being computed
+    again?
     """
     n = len(inputs)
     best, following = [math.inf] * n + [-math.inf], [n] * n
     for i in reversed(range(n)):
-        group = -inputs[i]
+        segment = -inputs[i]
         for j in range(i + 1, n + 1):
-            group += inputs[j - 1] + internals[j - 1]
-            peak = inputs[i] + max(group, best[j])
+            segment += inputs[j - 1] + internals[j - 1]
+            peak = inputs[i] + max(segment, best[j])
             if peak < best[i]:
                 best[i], following[i] = peak, j
     cuts = [0]

@@ -17,7 +17,7 @@ def peak_bytes(s, b, h, a, L, how, K):
     for its core. The three forms differ in how often each of the three is there."""
     core = 2.5 * a * s
     kept = {"everything": L * (17 * h + core), "selective": L * 17 * h + core}
-    kept["groups"] = L // K * h + K * core + 17 * K * h - h
+    kept["segments"] = L // K * h + K * core + 17 * K * h - h
     return 2 * s * b * kept[how]
 
 
@@ -78,18 +78,18 @@ def which_to_recompute(operators, needed, budget):
 
 
 def checkpointed_step(layers, x, dy, k, random):
-    """With a function for the way through a group, and a stack of (first layer, input, state), from which the groups
+    """With a function for the way through a segment, and a stack of (first layer, input, state), from which they
     come back in reverse."""
 
-    def forward(group, now):
+    def forward(segment, now):
         kept = []
-        for layer in group:
+        for layer in segment:
             now, one = layer.forward(now)
             kept.append(one)
         return now, kept
 
-    def through(group, now):
-        for layer in group:
+    def through(segment, now):
+        for layer in segment:
             now, _ = layer.forward(now)
         return now
 
@@ -101,17 +101,17 @@ def checkpointed_step(layers, x, dy, k, random):
     while stack:
         first, now, state = stack.pop()
         random.set(state)
-        group = layers[first : first + k]
-        _, kept = forward(group, now)
-        while group:
-            gradient = group.pop().backward(kept.pop(), gradient)
+        segment = layers[first : first + k]
+        _, kept = forward(segment, now)
+        while segment:
+            gradient = segment.pop().backward(kept.pop(), gradient)
     random.set(end)
     return y, gradient
 
 
 def cut_chain(inputs, internals):
-    """With sums from the beginning, so that a group's bytes are a difference. A group of one layer gives a peak that
-    need not be passed: only groups that are no larger are compared, and where these end is found by halving."""
+    """With sums from the beginning, so that a segment's bytes are a difference. A segment of one layer gives a peak
+    that need not be passed: only segments that are no larger are compared, and where these end is found by halving."""
     n = len(inputs)
     sums = list(itertools.accumulate([own + more for own, more in zip(inputs, internals)], initial=0))
     best = {n: (0, None)}

@@ -1,4 +1,4 @@
-"""Level 1 of chapter 12, predict: a peak, the best groups, keep or move, compression, and 200 trillion parameters."""
+"""Level 1 of chapter 12, predict: a peak, the best segments, keep or move, compression, and 200 trillion parameters."""
 
 import math
 
@@ -33,26 +33,26 @@ def for_how(how, formula):
     return lambda s, b, h, a, L, asked, K: formula((s, b, h, a), L, K) if asked == how else math.nan
 
 
-def some_groups(rng):
+def some_segments(rng):
     K = int(rng.integers(2, 6))
     L = K * int(rng.integers(2, 9))
-    return 128 * int(rng.integers(2, 9)), int(rng.integers(1, 5)), 64 * int(rng.integers(4, 40)), 4, L, "groups", K
+    return 128 * int(rng.integers(2, 9)), int(rng.integers(1, 5)), 64 * int(rng.integers(4, 40)), 4, L, "segments", K
 
 
-EVERYTHING, SELECTIVE, GROUPS = "everything", "selective", "groups"
+EVERYTHING, SELECTIVE, SEGMENTS = "everything", "selective", "segments"
 
 peak_bytes = Exercise(
     cases=inputs.calls(
         (1024, 2, 768, 12, 12, "everything", 1),
         (1024, 2, 768, 12, 12, "selective", 1),
-        (1024, 2, 768, 12, 12, "groups", 3),
-        (1024, 2, 768, 12, 12, "groups", 1),
+        (1024, 2, 768, 12, 12, "segments", 3),
+        (1024, 2, 768, 12, 12, "segments", 1),
         (4096, 1, 512, 8, 6, "selective", 1),
-        (4096, 1, 512, 8, 6, "groups", 6),
+        (4096, 1, 512, 8, 6, "segments", 6),
         (256, 4, 2048, 16, 24, "everything", 1),
-        some_groups,
-        some_groups,
-        (2048, 1, 12288, 96, 96, "groups", 8),
+        some_segments,
+        some_segments,
+        (2048, 1, 12288, 96, 96, "segments", 8),
         (2048, 1, 12288, 96, 96, "selective", 1),
         names="s b h a L how K",
     ),
@@ -91,49 +91,56 @@ peak_bytes = Exercise(
                     "As if the core was kept, too. It is computed again for one layer at a time.",
                 ),
                 (
-                    for_how(GROUPS, lambda shape, L, K: L // K * input_of(*shape)),
-                    "That is what is kept. Before a group goes backward, what its layers need is computed again, and "
+                    for_how(SEGMENTS, lambda shape, L, K: L // K * input_of(*shape)),
+                    "That is what is kept. Before a segment goes backward, what its layers need is computed again, and "
                     "it is all there at once.",
                 ),
                 (
-                    for_how(GROUPS, lambda shape, L, K: L // K * input_of(*shape) + K * layer(*shape)),
-                    "Nearly: the input of a group's first layer is kept already, and it is counted once more among the "
+                    for_how(SEGMENTS, lambda shape, L, K: L // K * input_of(*shape) + K * layer(*shape)),
+                    "Nearly: the input of a segment's first layer is kept already, and it is counted once more among "
+                    "the "
                     "34 s b h bytes of that layer.",
                 ),
                 (
-                    for_how(GROUPS, lambda shape, L, K: L // K * input_of(*shape) + layer(*shape)),
-                    "One layer of the group is counted. To go backward through a group, all its layers are computed "
+                    for_how(SEGMENTS, lambda shape, L, K: L // K * input_of(*shape) + layer(*shape)),
+                    "One layer of the segment is counted. To go backward through a segment, all its layers are "
+                    "computed "
                     "again first, in one forward pass.",
                 ),
                 (
-                    for_how(GROUPS, lambda shape, L, K: L // K * input_of(*shape) + layer(*shape) - input_of(*shape)),
-                    "One layer of the group is counted. To go backward through a group, all its layers are computed "
+                    for_how(SEGMENTS, lambda shape, L, K: L // K * input_of(*shape) + layer(*shape) - input_of(*shape)),
+                    "One layer of the segment is counted. To go backward through a segment, all its layers are "
+                    "computed "
                     "again first, in one forward pass.",
                 ),
                 (
-                    for_how(GROUPS, lambda shape, L, K: K * layer(*shape)),
-                    "The other groups' inputs are missing: when the last group goes backward, all are still there.",
+                    for_how(SEGMENTS, lambda shape, L, K: K * layer(*shape)),
+                    "The other segments' inputs are missing: when the last segment goes backward, all are still there.",
                 ),
                 (
                     for_how(
-                        GROUPS,
+                        SEGMENTS,
                         lambda shape, L, K: L // K * input_of(*shape) + K * (layer(*shape) - input_of(*shape)),
                     ),
-                    "The inputs within a group are missing: of its layers only the first one's input is kept, and the "
+                    "The inputs within a segment are missing: of its layers only the first one's input is kept, and "
+                    "the "
                     "others' come back.",
                 ),
                 (
                     for_how(
-                        GROUPS, lambda shape, L, K: K * input_of(*shape) + L // K * layer(*shape) - input_of(*shape)
+                        SEGMENTS, lambda shape, L, K: K * input_of(*shape) + L // K * layer(*shape) - input_of(*shape)
                     ),
-                    "K and L / K changed places: K layers make a group, and there are L / K groups.",
+                    "K and L / K changed places: K layers make a segment, and there are L / K segments.",
                 ),
                 (
-                    for_how(GROUPS, lambda shape, L, K: L * input_of(*shape) + K * (layer(*shape) - input_of(*shape))),
-                    "As if each layer's input was kept. One input for each group of K layers is.",
+                    for_how(
+                        SEGMENTS, lambda shape, L, K: L * input_of(*shape) + K * (layer(*shape) - input_of(*shape))
+                    ),
+                    "As if each layer's input was kept. One input for each segment of K layers is.",
                 ),
             ],
-            otherwise="Take the moment when the last group, or the last layer, goes backward: what is kept of all the "
+            otherwise="Take the moment when the last segment, or the last layer, goes backward: what is kept of all "
+            "the "
             "others, and what is there for this one?",
             unit="bytes",
         )
@@ -141,13 +148,13 @@ peak_bytes = Exercise(
     hints=[
         "Draw four layers in a row, and mark what is there when the last one goes backward.",
         "There are most bytes when the backward pass begins: all that is kept, and what was computed again for the "
-        "last layer or group.",
-        "In groups: L / K inputs, and K (34 s b h + 5 a s s b), of which one input is counted already.",
+        "last layer or segment.",
+        "In segments: L / K inputs, and K (34 s b h + 5 a s s b), of which one input is counted already.",
     ],
 )
 
 
-# The best groups -----------------------------------------------------------------------------------------------------
+# The best segments ---------------------------------------------------------------------------------------------------
 
 
 def divisors(n):
@@ -208,7 +215,8 @@ best_k = Exercise(
                 ),
                 (
                     lambda n, c, a: n // least(n, c, a),
-                    "That is n / k, the number of groups. Did c and a change places, or were the groups counted, and "
+                    "That is n / k, the number of segments. Did c and a change places, or were the segments counted, "
+                    "and "
                     "not "
                     "their layers?",
                 ),
@@ -218,7 +226,7 @@ best_k = Exercise(
                 ),
                 (
                     counted(lambda n, c, a, k: n // k * c + k),
-                    "What a layer needs was counted as 1. With k layers in a group, k a bytes are there at once.",
+                    "What a layer needs was counted as 1. With k layers in a segment, k a bytes are there at once.",
                 ),
                 (
                     counted(lambda n, c, a, k: n // k + k * a),
@@ -226,13 +234,14 @@ best_k = Exercise(
                 ),
                 (
                     counted(lambda n, c, a, k: n // k * a + k * c),
-                    "That is n / k, the number of groups. Did c and a change places, or were the groups counted, and "
+                    "That is n / k, the number of segments. Did c and a change places, or were the segments counted, "
+                    "and "
                     "not "
                     "their layers?",
                 ),
                 (
                     counted(lambda n, c, a, k: n // k * c + a),
-                    "As if one layer of a group was there at a time. All k of them are computed again before they go "
+                    "As if one layer of a segment was there at a time. All k of them are computed again before they go "
                     "backward.",
                 ),
                 (
@@ -281,12 +290,12 @@ best_k = Exercise(
                 ),
                 (
                     lambda n, c, a: 1,
-                    "One layer a group has the least to compute again at a time, but keeps every input. Is that the "
+                    "One layer a segment has the least to compute again at a time, but keeps every input. Is that the "
                     "least together?",
                 ),
                 (
                     lambda n, c, a: n,
-                    "As if one layer of a group was there at a time. All k of them are computed again before they go "
+                    "As if one layer of a segment was there at a time. All k of them are computed again before they go "
                     "backward.",
                 ),
             ],

@@ -15,7 +15,7 @@ from ..ch10_zero.common import so_far
 
 # A step that computes again ------------------------------------------------------------------------------------------
 
-SPARE = 3  # outputs that there may be besides the groups' first inputs
+SPARE = 3  # outputs that there may be besides the segments' first inputs
 MULTIPLIER, INCREMENT = 6364136223846793005, 1442695040888963407  # Knuth's, of MMIX
 
 
@@ -170,7 +170,8 @@ def order_of_calls(case, answer):
         if often[layer] > 2:
             return Finding(
                 f"layer {layer} went forward {often[layer]} times.",
-                "Twice is enough: once to get to the end, and once for its backward pass. Compute a whole group again "
+                "Twice is enough: once to get to the end, and once for its backward pass. Compute a whole segment "
+                "again "
                 "from its input, and keep what all of its layers need.",
             )
     return None
@@ -184,7 +185,7 @@ def drawn_again(case, answer):
             return Finding(
                 f"layer {layer} dropped other elements the second time.",
                 "Then the gradient is that of another forward pass than the one that gave y, and nothing raises an "
-                "error. Which state had the generator when the group went forward first?",
+                "error. Which state had the generator when the segment went forward first?",
             )
     return None
 
@@ -197,14 +198,15 @@ def few_bytes(case, answer):
             return Finding(
                 f"when layer {layer} was called ({what}), there was what {checks.count(kept, 'layer')} had kept; k = "
                 f"{k}.",
-                "In the first forward pass nobody needs it: drop it at once. Later it is needed for one group at a "
+                "In the first forward pass nobody needs it: drop it at once. Later it is needed for one segment at a "
                 "time. A list that goes on, or a name, still refers to it.",
             )
         if outputs > layer // k + SPARE:
             return Finding(
                 f"when layer {layer} was called ({what}), there were {checks.count(outputs, 'output')} of layers; {k} "
-                f"layers are a group, so {layer // k + SPARE} are enough.",
-                "Only the input of each group's first layer is kept, until the group has gone backward. The inputs in "
+                f"layers are a segment, so {layer // k + SPARE} are enough.",
+                "Only the input of each segment's first layer is kept, until the segment has gone backward. The "
+                "inputs in "
                 "between are computed again.",
             )
     return None
@@ -258,17 +260,17 @@ checkpointed_step = Exercise(
     checks=[two_arrays, order_of_calls, few_bytes, drawn_again, same_numbers, state_in_the_end, left_alone],
     endings={
         "the input of layer": "forward returns two things, (y, kept): the next layer takes y.",
-        "what another layer has kept": "The last layer of a group goes backward first, with what it has kept itself.",
-        "random.set takes": "random.get() returns the state: keep it for each group.",
-        "IndexError": "The last group may have fewer than k layers.",
+        "what another layer has kept": "The last layer of a segment goes backward first, with what it has kept itself.",
+        "random.set takes": "random.get() returns the state: keep it for each segment.",
+        "IndexError": "The last segment may have fewer than k layers.",
     },
     hints=[
         "Six layers, k = 3. Write down what is kept when the first forward pass is through: how many arrays, how many "
         "states?",
         "First pass: for the layers 0, k, 2 k, ... note the input and random.get(); drop what forward returns as "
-        "`kept`. Then, for each group from the last one: random.set, forward through it with a list of `kept`, "
+        "`kept`. Then, for each segment from the last one: random.set, forward through it with a list of `kept`, "
         "backward through it.",
-        "Before the groups go backward, note random.get() once more; after the last of them set it.",
+        "Before the segments go backward, note random.get() once more; after the last of them set it.",
     ],
     in_place=True,
 )
@@ -287,14 +289,14 @@ def peak(cuts, inputs, internals):
 
 
 def best_cuts(inputs, internals, with_inputs=True):
-    """Cuts of the least peak; or those of somebody who forgets the inputs within groups."""
+    """Cuts of the least peak; or those of somebody who forgets the inputs within segments."""
     n = len(inputs)
     best, following = [math.inf] * n + [0], [n] * n
     for i in reversed(range(n)):
-        group = -inputs[i] if with_inputs else 0
+        segment = -inputs[i] if with_inputs else 0
         for j in range(i + 1, n + 1):
-            group += internals[j - 1] + (inputs[j - 1] if with_inputs else 0)
-            price = inputs[i] + max(group, best[j])
+            segment += internals[j - 1] + (inputs[j - 1] if with_inputs else 0)
+            price = inputs[i] + max(segment, best[j])
             if price < best[i]:
                 best[i], following[i] = price, j
     cuts = [0]
@@ -304,7 +306,7 @@ def best_cuts(inputs, internals, with_inputs=True):
 
 
 def every(k):
-    """Groups of k layers, or of k(n)."""
+    """Segments of k layers, or of k(n)."""
 
     def cuts(inputs, internals):
         return list(range(0, len(inputs), k(len(inputs)) if callable(k) else k))
@@ -313,7 +315,7 @@ def every(k):
 
 
 def all_kept(inputs, internals):
-    """The best for somebody who counts every kept input in every group's turn: try each largest group."""
+    """The best for somebody who counts every kept input in every segment's turn: try each largest segment."""
     n, found = len(inputs), []
     for limit in (
         sorted({sum(internals[i:j]) + sum(inputs[i + 1 : j]) for i in range(n) for j in range(i + 1, n + 1)})
@@ -353,9 +355,9 @@ def no_cuts(case, results):
     if not isinstance(got, list) or not all(type(each) is int for each in got):
         return Finding(f"it returned {short(got)}.", "Return a list of the numbers of layers.")
     if got[:1] != [0]:
-        return Finding(f"it returned {short(got)}.", "The first group begins with layer 0.")
+        return Finding(f"it returned {short(got)}.", "The first segment begins with layer 0.")
     if any(a >= b for a, b in itertools.pairwise(got)):
-        return Finding(f"it returned {short(got)}.", "The first layers of the groups ascend.")
+        return Finding(f"it returned {short(got)}.", "The first layers of the segments ascend.")
     if got[-1] >= len(inputs):
         return Finding(f"it returned {short(got)}.", f"The last layer is {len(inputs) - 1}.")
     return None
@@ -363,7 +365,7 @@ def no_cuts(case, results):
 
 def cuts_seen(case, results, right):
     (got,), (want,), given = results, right, case.arguments[0]
-    return f"groups from {short(got)} need {peak(got, *given):,} bytes; {peak(want, *given):,} are possible."
+    return f"segments from {short(got)} need {peak(got, *given):,} bytes; {peak(want, *given):,} are possible."
 
 
 def some_chain(n, largest=30, least=0):
@@ -398,34 +400,37 @@ cut_chain = Exercise(
             [
                 (
                     lambda *given: best_cuts(*given, with_inputs=False),
-                    "Within a group, inputs are computed again, too: those of all its layers but the first.",
+                    "Within a segment, inputs are computed again, too: those of all its layers but the first.",
                 ),
                 (
                     all_kept,
-                    "As if all kept inputs were there in every group's turn. Groups behind this one have gone "
+                    "As if all kept inputs were there in every segment's turn. Segments behind this one have gone "
                     "backward, "
                     "and their inputs are gone.",
                 ),
                 (
                     every(root),
-                    "Equal groups of sqrt(n) layers are for layers that are all alike. Here sizes differ: cut where an "
+                    "Equal segments of sqrt(n) layers are for layers that are all alike. Here sizes differ: cut where "
+                    "an "
                     "input is small.",
                 ),
                 (
                     every(1),
-                    "Every input is kept in that. It takes room in the turns of all groups behind it. And what groups "
+                    "Every input is kept in that. It takes room in the turns of all segments behind it. And what "
+                    "segments "
                     "need "
-                    "in their turns is never there at the same time: their sum is the same for all cuts. Of a group's "
+                    "in their turns is never there at the same time: their sum is the same for all cuts. Of a "
+                    "segment's "
                     "turn and what is behind it, the larger one counts.",
                 ),
                 (
                     every(lambda n: n),
-                    "One group keeps one input, and then needs everything at the same time.",
+                    "One segment keeps one input, and then needs everything at the same time.",
                 ),
             ],
-            otherwise="best[i] is the least peak of the layers from i on. If its group ends before j: its input, and "
+            otherwise="best[i] is the least peak of the layers from i on. If its segment ends before j: its input, and "
             "on "
-            "top the larger one of the group's turn and best[j]. Which j is best?",
+            "top the larger one of the segment's turn and best[j]. Which j is best?",
             seen=cuts_seen,
             form=no_cuts,
             read=listed,
@@ -434,13 +439,14 @@ cut_chain = Exercise(
         )
     ],
     endings={
-        "cpu": "There are too many ways to cut to try all of them: n layers have 2^(n - 1). If the first group is "
+        "cpu": "There are too many ways to cut to try all of them: n layers have 2^(n - 1). If the first segment is "
         "chosen, "
         "which smaller question is left?",
     },
     hints=[
         "Begin at the end: what is the least peak of the last layer alone, then of the last two?",
-        "best[i] = inputs[i] + min over j of max(group from i to j - 1, best[j]), where the group needs its internals "
+        "best[i] = inputs[i] + min over j of max(segment from i to j - 1, best[j]), where the segment needs its "
+        "internals "
         "and the inputs of all its layers but the first.",
         "Note for each i the j that was best. Then follow them from 0.",
     ],

@@ -39,7 +39,7 @@ WRONG = [
         """,
     ),
     whole(
-        "each_layer_from_its_group",
+        "each_layer_from_its_segment",
         "Twice is enough: once to get to the end",
         """
         def checkpointed_step(layers, x, dy, k, random):
@@ -61,20 +61,20 @@ WRONG = [
             return y, dy
         """,
     ),
-    edit("first_kept_first", "The last layer of a group goes backward first", "kept.pop()", "kept.pop(0)"),
+    edit("first_kept_first", "The last layer of a segment goes backward first", "kept.pop()", "kept.pop(0)"),
     edit(
         "takes_both",
         "forward returns two things, (y, kept)",
         *("now, one = layer.forward(now)", "now = one = layer.forward(now)"),
     ),
     edit(
-        "from_the_first_group",
+        "from_the_first_segment",
         "Each layer goes backward once, from the last",
         "reversed(range(0, len(layers), k))",
         "range(0, len(layers), k)",
     ),
     edit("gradient_alone", "Return two arrays like x", "return y, dy", "return dy"),
-    edit("of_the_first_group", "in the first forward pass.", "return y,", "return now,"),
+    edit("of_the_first_segment", "in the first forward pass.", "return y,", "return now,"),
     edit(
         "the_same_gradient",
         "takes the gradient that the layer behind it has returned",
@@ -87,8 +87,8 @@ WRONG = [
     edit("as_text", "random.get() returns the state", "random.set(states.pop())", "random.set(str(states.pop()))"),
     edit("takes_layers_away", "Slices of a list are copies", "random.set(after)", "random.set(after), layers.pop()"),
     whole(
-        "whole_groups",
-        "The last group may have fewer than k layers",
+        "whole_segments",
+        "The last segment may have fewer than k layers",
         """
         def checkpointed_step(layers, x, dy, k, random):
             inputs, states, y = [], [], x

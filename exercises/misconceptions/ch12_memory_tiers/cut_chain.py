@@ -4,8 +4,8 @@ from exercises.grading.wrong import edit, whole
 
 WRONG = [
     edit("least_bytes", "Return a list of the numbers of layers", "return cuts", "return best[0]"),
-    edit("without_layer_0", "The first group begins with layer 0", "return cuts", "return cuts[1:]"),
-    edit("from_the_end", "The first layers of the groups ascend", "return cuts", "return [0, *cuts[:0:-1], 0]"),
+    edit("without_layer_0", "The first segment begins with layer 0", "return cuts", "return cuts[1:]"),
+    edit("from_the_end", "The first layers of the segments ascend", "return cuts", "return [0, *cuts[:0:-1], 0]"),
     edit("with_the_end", "The last layer is", "return cuts", "return [*cuts, n]"),
     edit("greedy", "Which j is best", "return cuts", "return cuts[: len(cuts) // 2 + 1]"),
     whole(
@@ -16,11 +16,11 @@ WRONG = [
             def least(i, kept):
                 if i == len(inputs):
                     return 0, []
-                best, group = (math.inf, []), -inputs[i]
+                best, segment = (math.inf, []), -inputs[i]
                 for j in range(i + 1, len(inputs) + 1):
-                    group += inputs[j - 1] + internals[j - 1]
+                    segment += inputs[j - 1] + internals[j - 1]
                     peak, cuts = least(j, kept + inputs[i])
-                    best = min(best, (max(peak, kept + inputs[i] + group), [i, *cuts]))
+                    best = min(best, (max(peak, kept + inputs[i] + segment), [i, *cuts]))
                 return best
 
             return least(0, 0)[1]
