@@ -78,7 +78,7 @@ def unchanged(case, answer):
     if listed(now) == case.arguments[0][1]:
         return None
     return Finding(
-        f"needed is {short(now)} after the call.",
+        f"needed is {now!r:.60} after the call.",
         "The walk takes names off the list that it goes through. Give it a list of its own for each choice.",
     )
 

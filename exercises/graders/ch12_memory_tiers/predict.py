@@ -575,6 +575,17 @@ def of_tier(tier, parameters, each, activations, tiers, reserve):
     return rooms.get(tier, math.nan)
 
 
+def activations_everywhere(tier, parameters, each, activations, tiers, reserve):
+    """As if there were as many in every tier."""
+    left = parameters * each
+    for name, count, size in tiers:
+        here = max(0, min(left, count * size * (1 - reserve) - activations))
+        if name == tier:
+            return here
+        left -= here
+    return left
+
+
 def below_zero(tier, parameters, each, activations, tiers, reserve):
     """Without a look whether anything is left."""
     left, free = parameters * each, -activations
@@ -682,6 +693,10 @@ bytes_in_tier = Exercise(
                         n * each if tier == "missing" and n * each > sum(c * size for _, c, size in tiers) else math.nan
                     ),
                     "That is the whole state. What is there room for?",
+                ),
+                (
+                    activations_everywhere,
+                    "The activations take room of the first tier alone. In the others there are none.",
                 ),
                 (
                     below_zero,

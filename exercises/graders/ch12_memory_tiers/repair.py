@@ -72,6 +72,12 @@ def one_latency(transfers, latency, bandwidth):
     return late if min(late, default=0) >= 0 else None
 
 
+def sorted_starts(*given):
+    """In the order of the link."""
+    starts = backwards(*given)
+    return None if starts is None else [starts[i] for i in by_need(given[0])]
+
+
 def at_once(transfers, latency, bandwidth):
     """From 0 on, each as soon as it can."""
     starts, link = [0.0] * len(transfers), 0.0
@@ -166,6 +172,10 @@ prefetch_starts = Exercise(
                 (
                     begins(order=ties_reversed),
                     "Of two that are needed at the same time, the first one of the list goes first.",
+                ),
+                (
+                    sorted_starts,
+                    "The right seconds, in the order in which they are needed. Return them in the order of the list.",
                 ),
                 (
                     at_once,

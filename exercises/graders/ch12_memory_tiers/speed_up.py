@@ -18,13 +18,6 @@ def fewest(n, slots):
     return r * n - math.comb(slots + r, slots + 1)
 
 
-def equal_distances(n, slots):
-    """Forward steps with states kept at equal distances, and none later: each stretch is done from its own."""
-    lengths = [n // slots + (i < n % slots) for i in range(slots)]
-    lengths = [length for length in lengths if length]
-    return sum(lengths[:-1]) + sum(length * (length - 1) // 2 for length in lengths)
-
-
 def first_ones(n, slots):
     """Forward steps with the first states kept, one directly behind the other."""
     kept = min(slots, n)
@@ -50,11 +43,6 @@ OTHERS = [
         "often.",
     ),
     (
-        equal_distances,
-        "States are kept at equal distances, and their slots are not used again. When the last stretch is done, its "
-        "slot is free: keep something in it on the way to the next layers.",
-    ),
-    (
         first_ones,
         "The first states are kept, one behind the other, and everything behind the last of them is computed from it. "
         "Spread them, and use a slot again when it is free.",
@@ -65,6 +53,18 @@ OTHERS = [
         "it, so it should be shorter.",
     ),
 ]
+
+
+ONCE = (
+    "All states are kept on the way to the end, and no slot is used again. When what is behind a kept state is done, "
+    "its "
+    "slot is free: keep something in it on the way to the next layers."
+)
+WHICH = (
+    "A chain of n with s slots: keep its first state, go j forward, reverse the rest with s - 1 slots, load, and "
+    "reverse "
+    "the first j with s slots. Which j makes the sum least?"
+)
 
 
 def actions(case, got):
@@ -138,14 +138,10 @@ def few_steps(case, answer):
     if made <= want:
         return None
     hints = (hint for steps, hint in OTHERS if steps(n, slots) == made and so_far_best(steps, n, slots))
+    turned = order.index(("backward", n - 1))
+    once = slots > 1 and all(action != "keep" for action, _ in order[turned:])
     return Finding(
-        f"there are {checks.count(made, 'forward step')}; {want:,} are enough.",
-        next(
-            hints,
-            "A chain of n with s slots: keep its first state, go j forward, reverse the rest with s - 1 slots, load, "
-            "and "
-            "reverse the first j with s slots. Which j makes the sum least?",
-        ),
+        f"there are {checks.count(made, 'forward step')}; {want:,} are enough.", next(hints, ONCE if once else WHICH)
     )
 
 

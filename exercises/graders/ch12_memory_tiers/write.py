@@ -384,6 +384,24 @@ CHAINS = [
     ([8, 2, 6, 6, 2, 1, 9, 3], [12, 3, 0, 8, 8, 15, 2, 6]),
 ]
 
+EQUAL = (
+    "Equal segments. In the turn of the last one all kept inputs are there, in that of the first one only its own: so "
+    "segments in front may need more by themselves than those behind. And an input that is small is a good place to "
+    "cut."
+)
+
+
+def cut_hint(case, results, right):
+    """The hint where no slip fits."""
+    (got,), (inputs, _) = results, case.arguments[0]
+    if len(got) > 1 and got == list(range(0, len(inputs), got[1])):
+        return EQUAL
+    return (
+        "best[i] is the least peak of the layers from i on. If its segment ends before j: its input, and on top the "
+        "larger one of the segment's turn and best[j]. Which j is best?"
+    )
+
+
 cut_chain = Exercise(
     cases=inputs.calls(
         *CHAINS,
@@ -408,12 +426,7 @@ cut_chain = Exercise(
                     "backward, "
                     "and their inputs are gone.",
                 ),
-                (
-                    every(root),
-                    "Equal segments of sqrt(n) layers are for layers that are all alike. Here sizes differ: cut where "
-                    "an "
-                    "input is small.",
-                ),
+                (every(root), EQUAL),
                 (
                     every(1),
                     "Every input is kept in that. It takes room in the turns of all segments behind it. And what "
@@ -428,9 +441,7 @@ cut_chain = Exercise(
                     "One segment keeps one input, and then needs everything at the same time.",
                 ),
             ],
-            otherwise="best[i] is the least peak of the layers from i on. If its segment ends before j: its input, and "
-            "on "
-            "top the larger one of the segment's turn and best[j]. Which j is best?",
+            otherwise=cut_hint,
             seen=cuts_seen,
             form=no_cuts,
             read=listed,
@@ -561,6 +572,25 @@ def leaves_seen(case, results, right):
     return f"{fetched(requests, got, room):,} tensors are fetched; {fetched(requests, want, room):,} are enough."
 
 
+STAYS = (
+    "What is never used again should leave before all others. Here it stays, and something leaves that is used again."
+)
+
+
+def leaves_hint(case, results, right):
+    """The hint where no slip fits: whether something stays that is never used again."""
+    (got,), (requests, _) = results, case.arguments[0]
+    there = {}
+    for tensor, gone, after in zip(requests, got, following(requests)):
+        if there.pop(gone, math.inf) < math.inf and math.inf in there.values():
+            return STAYS
+        there[tensor] = after
+    return (
+        "For each tensor that is there: at which request is it used next? Who leaves is the one for which this is the "
+        "latest, or never."
+    )
+
+
 def there_and_back(n, times=2):
     return [*range(n), *reversed(range(n))] * times
 
@@ -628,7 +658,7 @@ evictions = Exercise(
                 ),
                 (
                     policy(lambda first, last, following, uses: -following if following < math.inf else 1),
-                    "What is never used again should leave before all others. Here it stays for ever.",
+                    STAYS,
                 ),
                 (
                     as_fetched,
@@ -640,9 +670,7 @@ evictions = Exercise(
                     "The longest pause between two uses is not the same as the latest next use: it may be nearly over.",
                 ),
             ],
-            otherwise="For each tensor that is there: at which request is it used next? Who leaves is the one for "
-            "which "
-            "this is the latest, or never.",
+            otherwise=leaves_hint,
             seen=leaves_seen,
             form=no_leaves,
             read=listed,

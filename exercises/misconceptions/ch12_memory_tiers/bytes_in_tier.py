@@ -6,7 +6,7 @@ WRONG = [
     edit("all_tiers", "Return one number, in bytes", "return here", "return {name: here}"),
     edit(
         "activations_everywhere",
-        "in the first one less the activations",
+        "The activations take room of the first tier alone",
         "left, taken = left - here, 0",
         "left -= here",
     ),

@@ -16,7 +16,7 @@ WRONG = [
     ),
     whole(
         "equal_distances",
-        "their slots are not used again",
+        "no slot is used again",
         """
         def reverse_with_slots(n, slots):
             lengths = [n // slots + (i < n % slots) for i in range(min(n, slots))]
