@@ -7,8 +7,10 @@ import pytest
 
 from exercises.graders.ch12_memory_tiers import fill_in, predict, repair, speed_up, write
 from exercises.grading.grade import draw
+from reference.caching import budget, compressed, deadlines, replay, sharing
 from reference.recompute.binomial import extra_forwards, revolve
 from reference.recompute.periodic import periodic_bytes
+from reference.tiers.tier import Tier
 from tests.exercises.test_graders import SEED
 
 pytestmark = pytest.mark.chapter(number=12)
@@ -83,7 +85,15 @@ def test_what_delays_the_step_less():
 def test_compression_that_is_added_up():
     given = 0, 125e6, 1e9, 50, 2.5e9, 2.5e9, False
     assert predict.speedup(*given) == pytest.approx(1.22, abs=0.005)
-    assert predict.printed(*given) == pytest.approx(10)
+    assert predict.printed(*given) == pytest.approx(10) == pytest.approx(compressed.derated(1, 50, 0.8))
+    for compute, nbytes, bandwidth, ratio, pack, unpack, overlap in arguments(
+        predict.speedup_with_codec, "speedup_with_codec"
+    ):
+        if not overlap:
+            before = compute + nbytes / bandwidth
+            right = compressed.speedup(nbytes / bandwidth / before, ratio, predict.codec(nbytes, pack, unpack) / before)
+            found = predict.speedup(compute, nbytes, bandwidth, ratio, pack, unpack, overlap)
+            assert found == pytest.approx(right)
 
 
 def test_where_200_trillion_parameters_lie():
@@ -93,7 +103,12 @@ def test_where_200_trillion_parameters_lie():
     assert lies("missing", 16) == pytest.approx(2424.16) and lies("missing", 2) == 0
     assert lies("HBM", 2) == pytest.approx(163.84)
     for _, *given in arguments(predict.bytes_in_tier, "bytes_in_tier"):
-        tiers = [name for name, *_ in given[3]]
+        parameters, each, activations, tiers, reserve = given
+        rooms = [budget.StorageRoom(name, count * size * (1 - reserve)) for name, count, size in tiers]
+        wanted = [budget.Need("activations", activations, 1, 1), budget.Need("state", parameters * each, 1, 1)]
+        tiers = [name for name, *_ in tiers]
+        found = [predict.lies_in(tier, *given) for tier in [*tiers, "missing"]]
+        assert found == pytest.approx(budget.place(wanted, rooms)[1])
         assert sum(predict.lies_in(tier, *given) for tier in [*tiers, "missing"]) == pytest.approx(given[0] * given[1])
 
 
@@ -155,7 +170,7 @@ def test_no_policy_fetches_less():
     for requests, room in arguments(write.evictions, "evictions"):
         if len(requests) < 100:
             made = write.fetched(requests, write.belady(requests, room), room)
-            assert made == fewest_fetches(requests, room)
+            assert made == fewest_fetches(requests, room) == replay.replay(requests, "Belady", room).read
 
 
 def ends_in_time(order, transfers, latency, bandwidth):
@@ -174,6 +189,12 @@ def test_transfers_are_refused_if_no_order_is_in_time():
             some = any(ends_in_time(order, *given) for order in itertools.permutations(range(len(given[0]))))
             assert some == (repair.backwards(*given) is not None)
             judged.append(some)
+            starts = sorted(repair.backwards(*given, refused=False))
+            transfers, latency, bandwidth = given
+            dues = [deadlines.Due("", *each) for each in transfers]
+            right = deadlines.backwards(dues, Tier("link", bandwidth, bandwidth, latency))
+            if len({needed for _, needed in transfers}) == len(transfers):
+                assert starts == pytest.approx([each.start for each in right])
     assert 2 < sum(judged) < len(judged)
 
 
@@ -181,6 +202,9 @@ def test_shares_are_max_min():
     for bandwidth, weights, wants in arguments(repair.fair_shares, "fair_shares"):
         found = repair.shares(bandwidth, weights, wants)
         assert sum(found) == pytest.approx(min(bandwidth, sum(wants)))
+        if len(wants) < 10:
+            claims = [sharing.Claim(1, weight, want) for weight, want in zip(weights, wants)]
+            assert found == pytest.approx(sharing.fair_shares(claims, [True] * len(wants), bandwidth))
         short = [share / weight for share, weight, want in zip(found, weights, wants) if share < want - 1e-9]
         assert all(share <= want + 1e-9 for share, want in zip(found, wants))
         assert not short or min(short) >= max(map(np.divide, found, weights)) - 1e-9
