@@ -248,20 +248,20 @@ def reverse_with_slots(n, slots):
     def reach(s, r):
         return math.comb(s + r, s)
 
-    def reverse(first, end, s):
-        keep = end - first > 1
-        if keep:
+    def reverse(first, end, s, kept):
+        if end == first + 1:
+            order.append(f"backward {first}")
+            return
+        if not kept:
             order.append(f"keep {first}")
-        while end - first > 1:
-            r = next(r for r in range(end) if reach(s, r) >= end - first)
-            cut = max(first + 1, first + reach(s, r - 2), end - reach(s - 1, r))
-            order.extend(f"forward {i}" for i in range(first, cut))
-            reverse(cut, end, s - 1)
-            order.append(f"load {first}")
-            end = cut
-        order.append(f"backward {first}")
-        if keep:
+        r = next(r for r in range(end) if reach(s, r) >= end - first)
+        cut = max(first + 1, first + reach(s, r - 2), end - reach(s - 1, r))
+        order.extend(f"forward {i}" for i in range(first, cut))
+        reverse(cut, end, s - 1, False)
+        order.append(f"load {first}")
+        reverse(first, cut, s, True)
+        if not kept:
             order.append(f"free {first}")
 
-    reverse(0, n, slots)
+    reverse(0, n, slots, False)
     return order
