@@ -54,6 +54,11 @@ def greedy(key):
     return choose
 
 
+def kept_at_first(operators, needed, kept):
+    """As if only what the backward pass reads itself could be kept."""
+    return seconds(operators, [name for name in needed if name not in kept], [])
+
+
 def in_order(operators, needed, budget):
     """What is needed, as it comes, as long as it fits."""
     return greedy(lambda operators, name: 0)({name: operators[name] for name in needed}, needed, budget)
@@ -104,7 +109,7 @@ def no_choice(case, results):
 def choice_seen(case, results, right):
     (operators, needed, _), (got,), (want,) = case.arguments[0], results, right
     return (
-        f"keeping {short(got)}, {seconds(operators, needed, got):,} seconds are computed again; "
+        f"keeping {got!r:.60}, {seconds(operators, needed, got):,} seconds are computed again; "
         f"{seconds(operators, needed, want):,} are possible."
     )
 
@@ -181,6 +186,10 @@ which_to_recompute = Exercise(
                 (
                     priced(lambda operators, needed, kept: seconds(operators, operators, kept)),
                     "As if the backward pass read every output. It reads those in `needed`.",
+                ),
+                (
+                    priced(kept_at_first),
+                    "What is computed again takes an input from where it is kept: only what is not kept asks for more.",
                 ),
                 (
                     in_order,

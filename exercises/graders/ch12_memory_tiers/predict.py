@@ -695,6 +695,12 @@ bytes_in_tier = Exercise(
                     "That is the whole state. What is there room for?",
                 ),
                 (
+                    lambda tier, n, each, live, tiers, reserve: lies_in(
+                        tier, n, each, live * (1 - reserve), tiers, reserve
+                    ),
+                    "The reserve is a share of the whole tier, also where the activations lie.",
+                ),
+                (
                     activations_everywhere,
                     "The activations take room of the first tier alone. In the others there are none.",
                 ),

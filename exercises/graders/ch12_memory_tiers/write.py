@@ -199,7 +199,7 @@ def few_bytes(case, answer):
                 f"when layer {layer} was called ({what}), there was what {checks.count(kept, 'layer')} had kept; k = "
                 f"{k}.",
                 "In the first forward pass nobody needs it: drop it at once. Later it is needed for one segment at a "
-                "time. A list that goes on, or a name, still refers to it.",
+                "time. A list that goes on, or a name, still refers to it (`_` is a name, too).",
             )
         if outputs > layer // k + SPARE:
             return Finding(
@@ -365,7 +365,7 @@ def no_cuts(case, results):
 
 def cuts_seen(case, results, right):
     (got,), (want,), given = results, right, case.arguments[0]
-    return f"segments from {short(got)} need {peak(got, *given):,} bytes; {peak(want, *given):,} are possible."
+    return f"segments from {got!r:.60} need {peak(got, *given):,} bytes; {peak(want, *given):,} are possible."
 
 
 def some_chain(n, largest=30, least=0):
