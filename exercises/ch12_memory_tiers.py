@@ -53,7 +53,7 @@ def best_k(n, c, a):
 
     Try it: n = 96 with c = 1 and a = 1, then with a = 56, as in a large GPT. For which of them is k = sqrt(n) right?
 
-    Page: chapters/12_memory_tiers.ipynb#compute-again
+    Page: chapters/12_memory_tiers.ipynb#what-a-step-keeps
     """
     raise NotImplementedError
 
