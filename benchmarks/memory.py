@@ -2,6 +2,7 @@
 
     python benchmarks/memory.py                      # about a minute
     python benchmarks/memory.py --layers 12 --width 512 --turns 5
+    python benchmarks/memory.py --solvers            # how long the best schedules take to find; some minutes
 
 Every block of a GPT keeps its input only. All do one forward and one backward pass on the same tokens, in turns, each
 turn in another order, for whoever follows the one that keeps everything finds the memory as that one left it. The ratio
@@ -9,6 +10,9 @@ of two times of one turn says more than either. Bytes are the meter's: the most 
 Keeping everything is shown beside them. Aim: at most 1.0 times the seconds of torch with use_reentrant=True, which
 needs the same bytes. With False torch leaves out the end of a block's second forward pass, which nothing needs, and so
 needs a little less memory.
+
+The solvers: the dynamic programme has a GPT of 12, 48 and 96 blocks, and its table is the curve for every budget at
+once. Checkmate has one to three blocks as graphs of operations, and seven tenths of the bytes that keeping all takes.
 """
 
 from __future__ import annotations
@@ -24,9 +28,18 @@ from tabulate import tabulate
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 from tqdm import tqdm
 
-from reference.models import GPT, Config, Data, loss_sum
+from reference.models import GPT, TINY, Config, Data, loss_sum
+from reference.models.gpt import Block
 from reference.perf.meter import Meter
+from reference.perf.roofline import device
+from reference.recompute import Chain
+from reference.recompute.carry_out import gpt_links
+from reference.recompute.checkmate import checkmate, rounded
+from reference.recompute.graph import recorded
+from reference.recompute.measure import measured
 from reference.recompute.policies import recompute
+from reference.recompute.rematerialize import plan_cost
+from reference.recompute.rotor import ChainTable
 
 AIM = 1.0
 
@@ -82,6 +95,31 @@ def checkpointing(config: Config, b: int, turns: int) -> list[list[str]]:
     ]
 
 
+def seconds_of(work: Callable) -> float:
+    """How long it takes, once."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def solvers() -> list[list]:
+    """A row of each solver and size: seconds, and how large the problem is."""
+    a100, tokens = device("A100 SXM"), torch.randint(TINY.vocabulary, (2, 2, TINY.length))
+    model = GPT(TINY._replace(layers=1))
+    embedding, block, head = measured(gpt_links(model, tokens[1]), tokens[0], model, a100).links
+    rows: list[list] = []
+    for layers in (12, 48, 96):
+        chain = Chain((embedding, *[block] * layers, head))
+        rows.append(["rotor", f"{layers} blocks", f"{seconds_of(partial(ChainTable, chain)):.2f}"])
+    for blocks in (1, 2, 3):
+        made = torch.nn.Sequential(*[Block(TINY) for _ in range(blocks)])
+        graph = recorded(made, torch.randn(2, 16, TINY.width, requires_grad=True), a100)
+        budget = int(0.7 * plan_cost(graph, range(len(graph))).peak)
+        for name, solver in (("Checkmate", checkmate), ("Checkmate, rounded", rounded)):
+            rows.append([name, f"{len(graph)} operations", f"{seconds_of(partial(solver, graph, budget)):.2f}"])
+    return rows
+
+
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -90,8 +128,12 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--solvers", action="store_true", help="time the solvers instead")
     chosen = parser.parse_args()
-    if min(vars(chosen).values()) < 1 or chosen.width % 8:
+    if chosen.solvers:
+        print(tabulate(solvers(), ["solver", "size", "seconds"], disable_numparse=True))
+        return
+    if min(chosen.layers, chosen.width, chosen.length, chosen.batch, chosen.turns) < 1 or chosen.width % 8:
         parser.error("all numbers are at least 1, and --width a multiple of 8")
     torch.set_num_threads(1)
     config = Config(length=chosen.length, width=chosen.width, heads=8, layers=chosen.layers, dropout=0.1)
