@@ -36,7 +36,10 @@ def gfb(tasks: Sequence[PeriodicTask], processors: int) -> Schedulability:
 
 
 def bcl(tasks: Sequence[PeriodicTask], processors: int) -> Schedulability:
-    """Global EDF, task by task: what jobs that are due with a job of task k can take away from it."""
+    """Global EDF, task by task: what jobs that are due with a job of task k can take away from it.
+
+    Weak where periods differ by more than ten times: a long job that began early takes all the time of a short one.
+    """
     tasks = _constrained(tasks, processors)
     for task in tasks:
         room = task.deadline - task.execution + 1  # it is late if it waits that long

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .tasks import PeriodicTask, Schedulability, checked, hyperperiod, on_time, utilisation
+from .tasks import PeriodicTask, Schedulability, checked, hyperperiod, on_time, overload
 
 
 def blocking(below: Sequence[PeriodicTask], tick: int = 1) -> int:
@@ -57,15 +57,14 @@ def _start(w: int, own: int, above: Sequence[PeriodicTask]) -> int:
 
 
 def _jobs(tasks: Sequence[PeriodicTask], B: int) -> int:
-    """How many jobs of the last task a busy period has, or a hyperperiod, if that is shorter."""
-    task, U = tasks[-1], utilisation(tasks)
-    most = hyperperiod(tasks) // task.period if U <= 1 else 0
-    if U >= 1:
-        return most
+    """How many jobs of the last task a busy period has; a hyperperiod at full load, and none above."""
+    task, load = tasks[-1], overload(tasks)
+    if load >= 0:
+        return 0 if load else hyperperiod(tasks) // task.period
     length, longer = 0, B + sum(each.execution for each in tasks)
     while length != longer:
         length, longer = longer, B + sum(-(-(longer + each.jitter) // each.period) * each.execution for each in tasks)
-    return min(most, -(-(length + task.jitter) // task.period))
+    return -(-(length + task.jitter) // task.period)
 
 
 def response_times(tasks: Sequence[PeriodicTask], tick: int = 1) -> tuple[int | None, ...]:

@@ -20,9 +20,9 @@ Source    Joseph and Pandya, "Finding Response Times in a Real-Time System" (198
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import lcm
+from itertools import count
 
-from .tasks import PeriodicTask, Schedulability, checked, on_time, utilisation
+from .tasks import PeriodicTask, Schedulability, checked, hyperperiod, on_time, overload
 
 
 def response_time(task: PeriodicTask, higher: Sequence[PeriodicTask], blocking: int = 0) -> int | None:
@@ -38,11 +38,12 @@ def instances(task: PeriodicTask, higher: Sequence[PeriodicTask], blocking: int 
 
     With U = 1 a busy period need not end; the responses then repeat after a hyperperiod.
     """
-    if utilisation([task, *higher]) > 1:
+    load = overload([task, *higher])
+    if load > 0:
         return
     C, T, J = task.execution, task.period, task.jitter
     w = blocking + C
-    for q in range(lcm(T, *(other.period for other in higher)) // T):
+    for q in range(hyperperiod([task, *higher]) // T) if load == 0 else count():
         w = window(max(w, blocking + (q + 1) * C), blocking + (q + 1) * C, higher)
         yield w - q * T + J
         if w <= (q + 1) * T - J:  # done before the next job can be released

@@ -138,6 +138,15 @@ def utilisation(tasks: Sequence[PeriodicTask]) -> Fraction:
     return sum((task.utilisation for task in tasks), Fraction(0))
 
 
+def overload(tasks: Sequence[PeriodicTask]) -> int:
+    """Whether U is below (-1), at (0) or above (1) one processor; exact, and quick where it is not close."""
+    about = math.fsum(task.execution / task.period for task in tasks)
+    if abs(about - 1) > 1e-9:
+        return 1 if about > 1 else -1
+    exact = utilisation(tasks)
+    return (exact > 1) - (exact < 1)
+
+
 def hyperperiod(tasks: Sequence[PeriodicTask]) -> int:
     """H, the least common multiple of the periods: what tasks without jitter do repeats after it."""
     return math.lcm(*(task.period for task in tasks))
