@@ -134,4 +134,7 @@ def test_e1_24_each_by_itself_overlaps_and_comes_too_late():
     assert lacking(dues, LINK) > 0  # and here no order would do: the link is too slow
     faster = LINK._replace(read=6.0)
     assert lacking(dues, faster) <= 0 and max(one.late for one in backwards(dues, faster)) <= 0
-    assert max(one.late for one in first_come(by_itself(dues, faster), faster)) > 0
+    late = max(one.late for one in first_come(by_itself(dues, faster), faster))
+    assert late > 0
+    enough = first_come(by_itself(dues, faster, margin=late), faster)  # a margin that depends on all of them
+    assert max(one.late for one in enough) == pytest.approx(0, abs=1e-9)
