@@ -45,13 +45,13 @@ def best_k(n, c, a):
 
     n  layers, all alike; k divides n
     c  bytes of a layer's input
-    a  bytes of what a layer needs for its backward pass besides its input
+    a  bytes of all that a layer needs for its backward pass, its input among them
 
-    The inputs of layers 0, k, 2 k, ... are kept. Before the backward pass of k layers, what all of them need besides
-    this input is computed again. If several k need equally few bytes, return the largest: the last k layers go backward
-    directly after they went forward, so they need not be computed again.
+    The inputs of layers 0, k, 2 k, ... are kept. Before the backward pass of k layers, all that these need is computed
+    again, but for the input that is kept. If several k need equally few bytes, return the largest: the last k layers
+    go backward directly after they went forward, so they need not be computed again.
 
-    Try it: n = 96 with c = 1 and a = 1, then with a = 56, as in a large GPT. For which of them is k = sqrt(n) right?
+    Try it: n = 100 with c = 1 and a = 1, then with a = 57, as in a large GPT. For which of them is k = sqrt(n) right?
 
     Page: chapters/12_memory_tiers.ipynb#what-a-step-keeps
     """

@@ -25,12 +25,13 @@ def peak_bytes(s, b, h, a, L, how, K):
 
 
 def best_k(n, c, a):
-    """n / k inputs of c bytes, and k layers that need a bytes each: n c / k falls with k, k a rises. The sum is least
-    near sqrt(n c / a), where both are equal. With whole segments k divides n, so the divisors are compared.
+    """n / k inputs of c bytes, and k layers that need a bytes each; one input is in both. n c / k falls with k, k a
+    rises, and the sum is least near sqrt(n c / a), where both are equal. With whole segments k divides n, so the
+    divisors are compared.
 
-    sqrt(n) is this root for c = a. In a GPT a is tens of times c, and the best segments are much smaller: n = 96 with a
-    = 56 c has its least at k = 1. All k compute nearly one forward pass again, so the least bytes cost little: only the
-    last segment is spared. Follow-up: layers whose sizes differ have no k. What decides where to cut then?
+    sqrt(n) is this root for c = a. In a GPT a is tens of times c, and the best segments are much smaller: n = 100 with
+    a = 57 c has its least at k = 1. All k compute nearly one forward pass again, so the least bytes cost little: only
+    the last segment is spared. Follow-up: layers whose sizes differ have no k. What decides where to cut then?
     """
     divisors = [*(k for k in range(1, n) if n % k == 0), n]
     return min(divisors, key=lambda k: (n // k * c + k * a, -k))

@@ -188,7 +188,7 @@ best_k = Exercise(
     cases=inputs.calls(
         (144, 13, 17),
         (180, 7, 20),
-        (96, 1, 56),
+        (100, 1, 57),
         (100, 1, 1),
         (96, 3, 1),
         (48, 2, 5),
@@ -246,8 +246,8 @@ best_k = Exercise(
                 ),
                 (
                     counted(lambda n, c, a, k: n // k + k),
-                    "That is the k for c = a: the root of n, or what is nearest. Here an input and what a layer needs "
-                    "besides have different sizes.",
+                    "That is the k for c = a: the root of n, or what is nearest. Here an input and all that a layer "
+                    "needs have different sizes.",
                 ),
                 (
                     lambda n, c, a: math.sqrt(n),
