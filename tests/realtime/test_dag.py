@@ -88,3 +88,11 @@ def test_forgetting_the_longest_path_is_seen():
     task = DagTask("g", TICKS, EDGES, period=100)
     assert -(-task.execution // 3) < makespan(TICKS, EDGES, 3) + 1 <= graham(task, 3) + 1
     assert -(-task.execution // 4) < makespan(TICKS, EDGES, 4) <= graham(task, 4)
+
+
+def test_a_job_that_began_before_the_window_counts():
+    """Without it, 6 ticks would be the bound for the third graph; with these offsets a run needs 7."""
+    rows = (("a", {"x": 2}, 7, 0), ("b", {"x": 3, "y": 3}, 6, 0), ("c", {"x": 1, "y": 2}, 6, 4))
+    tasks = [DagTask(name, nodes, period=T, offset=offset) for name, nodes, T, offset in rows]
+    assert response_times(tasks, 2) == (2, 5, None)
+    assert simulate(tasks, processors=2, until=52).response("c") == 7

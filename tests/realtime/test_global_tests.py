@@ -78,6 +78,12 @@ def test_a_common_release_proves_nothing():
     assert late_for_some_offsets(tasks, "fp", 2) and not analysis.global_fixed_priority(tasks, 2)
 
 
+def test_a_job_that_began_before_the_window_counts():
+    """Without it, the fixed point of the last task would be within its deadline; some offsets make it late."""
+    tasks = table("a 4 5 4\nb 3 6 3\nc 2 5 5\nd 1 5 5")
+    assert not analysis.global_fixed_priority(tasks, 2) and late_for_some_offsets(tasks, "fp", 2)
+
+
 def test_what_the_tests_are_not_for():
     for task in (PeriodicTask("a", 2, 4, 5), PeriodicTask("a", 2, 4, jitter=1)):
         with pytest.raises(ValueError, match="D <= T"):

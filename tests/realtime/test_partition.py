@@ -32,6 +32,13 @@ def test_exact_is_the_best_of_all_and_first_fit_is_not_better():
     assert first_fit_decreasing(lost, 2) is None and exact_partition(lost, 2)
 
 
+def test_the_largest_goes_first():
+    """Shares of 0.4, 0.5, 0.5, 0.6: the smallest first leaves no room for the last."""
+    tasks = [PeriodicTask(f"t{C}{i}", C, 10) for i, C in enumerate((4, 5, 5, 6))]
+    packed = first_fit_decreasing(tasks, 2)
+    assert packed is not None and [[task.execution for task in part] for part in packed] == [[6, 4], [5, 5]]
+
+
 def test_what_was_packed_meets_its_deadlines():
     for tasks in small_sets(60, tasks=(4, 8), share=0.6, seed=1):
         for part in first_fit_decreasing(tasks, 3) or []:

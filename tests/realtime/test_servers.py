@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from reference.realtime import PeriodicTask, Segment, simulate
+from reference.realtime import PeriodicTask, simulate
 from reference.realtime.servers import ConstantBandwidthServer, hard_and_served
 
 from .sets import small_sets
@@ -68,10 +68,18 @@ def test_suspension_does_not_save_a_budget_for_later():
     assert (server.budget, server.deadline) == (4, 13)
 
 
+def test_a_job_that_waited_goes_on_with_budget_and_deadline():
+    """The first job ends at 7 with 2 ticks left until 8. The second one, which waited, has these, and no new deadline."""
+    tasks = [PeriodicTask("hard", 6, 100, 7), PeriodicTask("soft", 1, 100)]
+    pattern, draw = jobs((0, 1), (1, 1))
+    server = ConstantBandwidthServer(3, 8)
+    run = simulate(tasks, "edf", releases={"soft": pattern}, execution=draw, accounts={"soft": server}, until=20)
+    assert [job.finish for job in run.of("soft")] == [7, 8] and (server.budget, server.deadline) == (1, 8)
+
+
 def test_what_a_server_cannot_be():
     for ticks, period in ((0, 5), (6, 5)):
         with pytest.raises(ValueError, match=f"got {ticks} every {period}"):
             ConstantBandwidthServer(ticks, period)
     with pytest.raises(ValueError, match="D >= T"):
         hard_and_served([PeriodicTask("a", 1, 9, 5)], {})
-    assert Segment(3).ticks == 3

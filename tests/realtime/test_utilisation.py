@@ -64,6 +64,12 @@ def test_density_is_exact_for_edf_with_implicit_deadlines():
         assert processor_demand(tasks) or not edf_density(tasks), tasks
 
 
+def test_density_at_its_edge():
+    edge = [PeriodicTask("a", 1, 4, 2), PeriodicTask("b", 1, 4, 2)]
+    assert edf_density(edge)
+    assert edf_density([edge[0], PeriodicTask("b", 2, 4, 3)]).schedulable is None  # 1/2 + 2/3
+
+
 def test_bounds_refuse_what_they_were_not_proved_for():
     with pytest.raises(ValueError, match="D = 5 and T = 10"):
         liu_layland([PeriodicTask("a", 1, 10, 5)])
