@@ -203,7 +203,7 @@ def test_shares_are_max_min():
         found = repair.shares(bandwidth, weights, wants)
         assert sum(found) == pytest.approx(min(bandwidth, sum(wants)))
         if len(wants) < 10:
-            claims = [sharing.Claim(1, weight, want) for weight, want in zip(weights, wants)]
+            claims = [sharing.LinkUser(1, weight, want) for weight, want in zip(weights, wants)]
             assert found == pytest.approx(sharing.fair_shares(claims, [True] * len(wants), bandwidth))
         short = [share / weight for share, weight, want in zip(found, weights, wants) if share < want - 1e-9]
         assert all(share <= want + 1e-9 for share, want in zip(found, wants))
