@@ -69,7 +69,7 @@ def test_suspension_does_not_save_a_budget_for_later():
 
 
 def test_a_job_that_waited_goes_on_with_budget_and_deadline():
-    """The first job ends at 7 with 2 ticks left until 8. The second one, which waited, has these, and no new deadline."""
+    """The first job ends at 7 with 2 ticks left until 8. The second one has waited, and has these."""
     tasks = [PeriodicTask("hard", 6, 100, 7), PeriodicTask("soft", 1, 100)]
     pattern, draw = jobs((0, 1), (1, 1))
     server = ConstantBandwidthServer(3, 8)
