@@ -1,11 +1,12 @@
 """Checkmate's programme: as quick as the best of all plans in its order, and never slower than a chain's best."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.recompute.brute_force import quickest_graph
-from reference.recompute.checkmate import checkmate, least_plan, rounded
+from reference.recompute.checkmate import checkmate, computed, least_plan, rounded
 from reference.recompute.graph import OperationGraph, Vertex, as_graph
 from reference.recompute.predict import cost
 from reference.recompute.rematerialize import plan_cost
@@ -76,3 +77,21 @@ def test_rounding_keeps_the_budget_and_the_bound_is_one(data):
     if found.order is not None:
         cost_ = plan_cost(graph, found.order)
         assert cost_.peak <= budget and cost_.seconds >= best - 1e-6
+
+
+def test_a_value_stays_while_the_operation_of_the_stage_still_reads_it():
+    """Vertex 1 is read by 2 and by 3: in stage 3, where 2 may be computed again, it goes after 3 only."""
+    reads = [(5, 1, ()), (2, 4, (0,)), (3, 2, (0, 1)), (3, 4, (1, 2))]
+    graph = OperationGraph(
+        [Vertex(str(v), parents, seconds, nbytes) for v, (seconds, nbytes, parents) in enumerate(reads)]
+    )
+    with pytest.raises(ValueError, match="9 bytes: 1 are missing"):
+        checkmate(graph, 9)
+
+
+def test_what_is_kept_from_a_later_stage_on_is_computed_in_the_one_before():
+    """0 -> 1 -> 2 -> 3, and 0 is kept from stage 2 to stage 3 only: stage 2 computes it again, stage 1 does not."""
+    chain = OperationGraph([Vertex(str(v), (v - 1,) if v else (), 1, 1) for v in range(4)])
+    kept = np.zeros((4, 4), bool)
+    kept[1, 0] = kept[2, 1] = kept[3, 2] = kept[3, 0] = True
+    assert [list(np.flatnonzero(row)) for row in computed(chain, kept)] == [[0], [1], [0, 2], [3]]

@@ -41,6 +41,20 @@ def test_seconds_are_those_of_the_meter():
     assert graph().seconds == pytest.approx(meter.total.seconds, rel=1e-12)
 
 
+class BesideItsInput(nn.Linear):
+    """A layer whose input gets its gradient past it."""
+
+    def forward(self, x):
+        """x + W x, where W sees a copy of x that needs no gradient."""
+        return x + super().forward(x.detach())
+
+
+def test_what_makes_gradients_only_joins_no_forward_operation():
+    made = recorded(BesideItsInput(3, 3), torch.ones(2, 3, requires_grad=True), DEVICE)
+    assert [(vertex.name, vertex.backward) for vertex in made.vertices][:2] == [("addmm", False), ("add", False)]
+    assert "mm" in [vertex.name for vertex in made.vertices if vertex.backward]
+
+
 class Overwrites(nn.Module):
     """Changes what it has made."""
 

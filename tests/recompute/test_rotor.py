@@ -84,3 +84,17 @@ def test_the_curve_is_that_of_its_schedules(chain):
 def test_links_that_are_alike_are_worked_out_once():
     table = ChainTable(equal_links(30, internals=7))
     assert len({id(steps) for steps in table.steps.values()}) == 2 * 30 - 1  # by length; the last link's have no d[n]
+
+
+def test_pieces_that_differ_in_the_first_gradient_only_are_not_alike():
+    chain = Chain(equal_links(5, internals=2).links, 9)
+    table = ChainTable(chain)
+    assert table.steps[0, 3].bytes[0] > table.steps[1, 4].bytes[0]
+    assert cost(chain, table.schedule(int(table.peaks[0]))).peak == table.peaks[0]
+
+
+def test_what_a_link_reads_counts_while_it_is_passed():
+    """The largest sum is met on the way: a[1] and a[2] beside the large d[4], for links behind which little is live."""
+    outputs = (6, 6, 1, 9, 1, 3)
+    chain = Chain(tuple(LinkCost(2, 1, output, 0) for output in outputs), 2)
+    assert least_bytes(chain) == 23 == cost(chain, rotor(chain, 23)).peak
