@@ -22,7 +22,7 @@ def test_figures_that_stand_elsewhere_too_are_the_same():
         assert abs(BY_NAME[name].latency * 1.98e9 - count) < 0.2
 
 
-def test_each_asker_has_an_order_and_askers_have_none_between_them():
+def test_e1_21_each_asker_has_an_order_and_askers_have_none_between_them():
     gpu = [row.latency for row in levels() if row.asked_by == "GPU" and "A100" not in row.level]
     assert gpu == sorted(gpu) and len(gpu) == 4
     hbm, ddr = BY_NAME["HBM of an H100"], BY_NAME["host's memory, own socket"]
