@@ -6,8 +6,8 @@ Idea      On m processors a graph of volume V (all its ticks) whose longest path
               does
           Below other graphs, what these can put into a window is added (Melani et al.):
               R_k = L_k + (V_k - L_k) / m + sum over higher i of W_i(R_k) / m
-Before    one processor: V
-After     3 + 2 + 4 + ... ticks on 3 processors: never below max(L, V / m), never above 2 - 1/m times the best
+Before    nine nodes, V = 34, on one processor: 34
+After     L = 12, on three: between 12 and 12 + 22 / 3 = 19, whatever the order; never above 2 - 1/m times the best
 Price     A longest path; then as `response_time`.
 Exact     Graham's bound is reached by some orders, not by all. More processors, shorter nodes or fewer edges can make a
           fixed order later (his anomalies): a bound holds, a measured time need not.

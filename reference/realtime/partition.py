@@ -3,9 +3,8 @@
 Idea      With each task bound to a processor, every processor is tested by itself. To choose is bin packing: first fit
           decreasing takes the largest task first, and the first processor that still has room. An integer programme
           tells whether any choice is right, and finds the one whose fullest processor is least full.
-Before    shares of 0.6, 0.5, 0.5, 0.4 on one processor of 2.0: there is none
-After     two processors: 0.6 + 0.4 and 0.5 + 0.5; first fit decreasing finds it, too; 4 x 0.4 + 2 x 0.2 it packs as
-          well
+Before    shares of 0.4, 0.5, 0.5, 0.6 on two processors, the smallest first: the last finds no room
+After     the largest first: 0.6 + 0.4 and 0.5 + 0.5. It loses 2 x 0.4 and 4 x 0.3, which the exact way packs
 Price     First fit decreasing: n log n and one test a try. Exact: NP-hard; HiGHS packs tens of tasks in a second.
 Exact     `assign` for earliest deadline first with D = T, where the test is a sum; processors may be of different
           kinds. Neither way helps a set that needs tasks to migrate: three tasks of 2/3 on two processors.

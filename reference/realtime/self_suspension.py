@@ -5,8 +5,9 @@ Idea      A job executes C and is suspended S in between. To itself that is as i
           as with jitter. Bounds that hold, for D <= T:
               oblivious   suspension counts as execution: C + S for everybody
               jitter      R_k = C_k + S_k + sum over higher j of ceil((R_k + R_j - C_j) / T_j) C_j
-Before    two shortcuts that were published and used for years, and are wrong (`ignoring`, `suspension_as_jitter`):
-          the others' suspension does not matter, as they do not execute then; or it is jitter of S ticks
+Before    two shortcuts that are wrong: the others' suspension does not matter, as they do not execute then
+          (`ignoring`); or it is jitter of S ticks (`suspension_as_jitter`), which was published in 2004 and taken back
+          in 2018
 After     simulation has responses above both, and none above the two bounds
 Price     As `response_time`. Oblivious analysis gives away all that the suspension was for.
 Exact     No: sufficient, and for suspensions anywhere in the job and of any length up to S.

@@ -19,6 +19,8 @@ def makespan(nodes, edges, processors: int) -> int:
 
 
 def test_grahams_anomalies():
+    task = DagTask("g", TICKS, EDGES, period=100)
+    assert (task.execution, task.longest, graham(task, 3)) == (34, 12, 19)
     assert makespan(TICKS, EDGES, 3) == 12
     assert makespan(TICKS, EDGES, 4) == 15  # a processor more
     assert makespan({name: ticks - 1 for name, ticks in TICKS.items()}, EDGES, 3) == 13  # each task a tick shorter

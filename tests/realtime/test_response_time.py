@@ -12,8 +12,8 @@ from reference.realtime.simulate import jittered, uniform
 
 from .sets import BURNS_WELLINGS, HARMONIC, small_sets, table
 
-# Audsley, Burns, Richardson, Tindell and Wellings (1993), an avionics set: C, T, D, B, J, and R from the release, in
-# microseconds; as in tests/fp.py of SchedCAT (github.com/brandenburg/schedcat, commit 86211bc, read 2026-11-23)
+# An avionics set: C, T, D, B, J, and R from the release, in microseconds; "AudsleyExample" in tests/fp.py of SchedCAT
+# (github.com/brandenburg/schedcat, commit 86211bc, read 2026-11-23)
 AVIONICS = """
 51 1000 1000 0 0 51
 3000 2000000 5000 300 0 3504
