@@ -70,6 +70,7 @@ def test_quantised_numbers_are_within_half_a_step(numbers, bits):
 
 def test_e1_28_equal_numbers_come_back_and_outliers_cost_all_others():
     assert torch.equal(dequantize(quantize(torch.full((5,), 0.3))), torch.full((5,), 0.3))
+    assert not quantize(torch.full((5,), 0.3), bits=12).numbers.any()
     formula = (torch.full((5,), 0.3) - 0.3) / (torch.tensor(0.3) - 0.3) * 255
     assert formula.isnan().all()  # as printed: 0 / 0
     outlier = torch.cat([WEIGHTS, torch.tensor([10.0])])

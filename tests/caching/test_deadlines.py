@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from reference.caching.deadlines import (
     Due,
+    Reserved,
     backwards,
     by_itself,
     first_come,
@@ -105,6 +106,12 @@ def test_with_releases_interrupting_meets_what_any_order_meets(dues):
         if d > r
     )
     assert overfull == any(piece.late > 0 for piece in pieces)
+
+
+def test_room_is_held_until_the_deadline_or_until_a_late_one_has_come():
+    late, early = Reserved(Due("a", 3, 1.0), 2.0, 4.0), Reserved(Due("b", 2, 9.0), 3.0, 5.0)
+    after = Reserved(Due("c", 4, 12.0), 9.0, 11.0)
+    assert held([late, early]) == 5 and held([late]) == 3 and held([early, after]) == 4
 
 
 def test_the_earliest_deadline_interrupts_the_others():
