@@ -35,16 +35,16 @@ def test_busy_period_and_limits():
 def test_equal_to_the_simulation_from_a_common_release():
     """Without jitter, all deadlines: a miss in the simulation if and only if demand is too large."""
     yes = no = 0
-    for tasks in small_sets(900, share=0.45, deadlines=1.8):
+    for tasks in small_sets(600, share=0.45, deadlines=1.8):
         end = 2 * hyperperiod(tasks) + 60
         late = utilisation(tasks) > 1 or simulate(tasks, "edf", until=end).missed()
         assert bool(processor_demand(tasks)) == (not late), tasks
         yes, no = yes + (not late), no + bool(late)
-    assert min(yes, no) > 200
+    assert min(yes, no) > 100
 
 
 def test_with_jitter_equal_to_the_simulation_at_the_critical_instant():
-    for tasks in small_sets(500, share=0.35, deadlines=1.8, jitter=0.5, seed=3):
+    for tasks in small_sets(300, share=0.35, deadlines=1.8, jitter=0.5, seed=3):
         if utilisation(tasks) <= 1:
             run = simulate(tasks, "edf", releases=densest, until=3 * hyperperiod(tasks) + 60)
             assert bool(processor_demand(tasks)) == (not run.missed()), tasks
@@ -52,7 +52,7 @@ def test_with_jitter_equal_to_the_simulation_at_the_critical_instant():
 
 def test_qpa_says_the_same_and_looks_less():
     looked = everywhere = 0
-    for tasks in small_sets(2000, tasks=(2, 7), share=0.3, deadlines=1.6, jitter=0.3, seed=2):
+    for tasks in small_sets(1200, tasks=(2, 7), share=0.3, deadlines=1.6, jitter=0.3, seed=2):
         assert bool(qpa(tasks)) == bool(processor_demand(tasks)), tasks
         if utilisation(tasks) <= 1 and qpa(tasks):
             looked, everywhere = looked + len(qpa_steps(tasks)), everywhere + len(list(deadlines(tasks, limit(tasks))))
