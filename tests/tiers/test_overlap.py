@@ -11,6 +11,7 @@ from reference.tiers.overlap import offloaded_step
         (1, 1, 3, 12),  # hidden: four layers of 1 + 2 seconds
         (1, 2, 2, 12),  # the read begins when one tensor is free, one layer of 2 s ahead: just hidden
         (1, 3, 2, 14),  # 1 s too long, twice
+        (1, 3, 3, 12),  # with room for one more the read begins a layer earlier: hidden
         (3, 1, 2, 15),  # layer 2 has room at 1 + 3 and layer 3 at 7, instead of 3 and 4
     ],
 )

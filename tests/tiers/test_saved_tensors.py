@@ -178,6 +178,20 @@ def test_a_saved_tensor_that_is_changed_in_place_is_an_error_as_without_us(small
     launch(program, 1)
 
 
+def test_memory_that_is_changed_and_saved_again_is_another_tensor():
+    def program(comm):
+        x = torch.randn(1000, requires_grad=True)
+        with offloading(comm, 16_000):
+            y = x * 3
+            unused = y.sin()  # saves y as it is now, and no backward pass goes through it
+            y.mul_(2)
+            loss = (y * y).sum()
+        loss.backward()
+        return torch.equal(x.grad, 2 * (6 * x.detach()) * 6), unused.shape[0]
+
+    assert launch(program, 1).results == [(True, 1000)]
+
+
 def test_one_memory_goes_down_once_whatever_views_are_saved_of_it():
     def program(comm):
         x = torch.randn(1000, requires_grad=True)
