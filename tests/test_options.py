@@ -22,6 +22,18 @@ TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "reference"
 RANKS = 2  # virtual ones, with which programs are started here
 REFUSED = {  # program: (arguments, words of the refusal)
+    "reference.drive": [
+        (["--load", "0"], "--load must be from 1 to 512, got 0"),
+        (["--fault", "dead:perception@1"], "argument --fault: 'dead:perception@1' is no fault (silent or slow"),
+        (["--fault", "slow:perception@-1"], "write silent:perception@2 or slow:planning@1-2"),
+        (["--fault", "4"], "argument --fault: '4' is no fault"),
+        (["--seconds", "0"], "--seconds must be from 1 to 60, got 0"),
+        (["--slow-motion", "0.5"], "--slow-motion must be from 1 to 100, got 0.5"),
+        (["--slow-motion", "nan"], "--slow-motion must be from 1 to 100, got nan"),
+        (["--timeline", "/nowhere/x"], "--timeline /nowhere/x cannot be written"),
+        (["--virtual"], "--virtual plays all 4 ranks in one process: start it without mpirun"),
+        ([], "a drive has 4 ranks, one a stage, and 2 are running"),
+    ],
     "reference.memory": [
         (["--parameters", "0"], "argument --parameters: '0' is not a number of parameters; write 70e9, 70B or 350M"),
         (["--parameters", "1.5"], "'1.5' is not a number of parameters"),

@@ -1,0 +1,136 @@
+"""A small driving pipeline in real time: sensors, perception, planning and control, each a process of its own.
+
+    mpirun -n 4 python -m reference.drive
+    mpirun -n 4 python -m reference.drive --load 128                      # more cameras than were promised for
+    mpirun -n 4 python -m reference.drive --fault silent:perception@2     # the watchdog stops the car
+    python -m reference.drive --virtual --fault slow:planning@1-2         # the times of an accelerator, exactly
+
+A camera speaks at 10 Hz, a radar at 20, an odometer at 50. Each stage has a deadline (realtime/driving/schedule.py),
+and what it misses is counted, with percentiles of its response and the age of the picture that the brake acts on.
+Perception looks at coarser pictures while it is late. If plans stop coming, control stops the car; if control does,
+the car itself. The networks are small ones, trained before the start. On a busy machine take --slow-motion: periods
+and deadlines are that many times as long on the clock, and the report divides what it has measured by as much.
+What is promised: with at most 4 cameras and without a fault no deadline is missed, and the car does not meet the
+obstacle.
+Exit status: 0 if what was promised was kept, 1 if not, 2 for bad input.
+"""
+
+from __future__ import annotations
+
+from . import cli  # first: it answers Ctrl-C while the others are imported
+
+# isort: split
+import argparse
+import re
+import sys
+from typing import Any
+
+from .realtime.driving import report
+from .realtime.driving.schedule import CONTROL, PERCEPTION, PLANNING, STAGES, STATED_LOAD
+from .realtime.driving.stage import FAULTS, DriveClock, DriveFault
+from .realtime.driving.stages import ControlStage, PerceptionStage, PlanningStage
+from .realtime.driving.vehicle import drive_vehicle
+from .worlds import launch
+
+RANKS, MOST_CAMERAS, LONGEST = 4, 512, 60
+
+
+def fault(text: str) -> DriveFault:
+    """ "slow:planning@1-2": from second 1 to 2. Raises ArgumentTypeError for what is none."""
+    match = re.fullmatch(r"(\w+):(\w+)@(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?", text)
+    if match is None or match[1] not in FAULTS or match[2] not in STAGES:
+        which = f"{' or '.join(FAULTS)}, of {', '.join(STAGES)}"
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no fault ({which}): write silent:perception@2 or slow:planning@1-2"
+        )
+    return DriveFault(match[1], match[2], float(match[3]) * 1e3, float(match[4] or "inf") * 1e3)
+
+
+def parser() -> cli.Parser:
+    """The command line."""
+    p = cli.Parser(
+        "python -m reference.drive",
+        description="Drive towards an obstacle in real time, in four processes, and count what is late.",
+        epilog="start it with: mpirun -n 4 python -m reference.drive, or alone with --virtual",
+    )
+    p.add_argument("--load", type=int, default=STATED_LOAD, help=f"cameras to look at (default: {STATED_LOAD})")
+    words = "silent:STAGE@FROM-TO or slow:STAGE@FROM-TO, in seconds; may be given several times"
+    p.add_argument("--fault", type=fault, action="append", default=[], help=words)
+    p.add_argument("--seconds", type=int, default=5, help="of the drive (default: 5)")
+    p.add_argument("--slow-motion", type=float, default=1.0, help="how many times slower than life (default: 1)")
+    p.add_argument("--timeline", metavar="FILE", help="write all jobs as a trace for ui.perfetto.dev")
+    p.add_argument("--virtual", action="store_true", help="four ranks of the virtual cluster, an accelerator's times")
+    p.add_argument("--json", action="store_true", help="print one JSON object instead of the report")
+    return p
+
+
+def check(comm, options: argparse.Namespace) -> None:
+    """Raise BadInput that names the option."""
+    cli.check_range("--load", options.load, 1, MOST_CAMERAS)
+    cli.check_range("--seconds", options.seconds, 1, LONGEST)
+    cli.check_range("--slow-motion", options.slow_motion, 1, 100)
+    cli.check_writable(comm, "--timeline", options.timeline)
+    if options.virtual and comm.size > 1:
+        raise cli.BadInput(f"--virtual plays all {RANKS} ranks in one process: start it without mpirun")
+    if not options.virtual and comm.size != RANKS:
+        how = f"mpirun -n {RANKS} python -m reference.drive, or --virtual"
+        raise cli.BadInput(f"a drive has {RANKS} ranks, one a stage, and {comm.size} are running: {how}")
+
+
+def drive(comm, seconds: int, load: int, slow: float = 1.0, faults: Any = ()) -> list[dict[str, Any]] | None:
+    """One rank's part of a drive. Collective, of four ranks. What all have recorded, on rank 0; None on the others."""
+    made: Any = _networks(comm.rank)  # learned before the clock starts
+    clock = DriveClock(comm, slow)
+    if comm.rank == PERCEPTION:
+        told = PerceptionStage(comm, clock, faults, made, load).run()
+    elif comm.rank == PLANNING:
+        told = PlanningStage(comm, clock, faults, made).run()
+    elif comm.rank == CONTROL:
+        told = ControlStage(comm, clock, faults).run()
+    else:
+        told = drive_vehicle(comm, clock, seconds * 1000, load)
+    return comm.gather(told)
+
+
+def _networks(rank: int) -> Any:
+    """What this rank has learned, and has used once: the first call of a network takes longer."""
+    if rank not in (PERCEPTION, PLANNING):
+        return None
+    import torch
+
+    from .realtime.driving import networks
+
+    torch.set_num_threads(1)
+    if rank == PLANNING:
+        planner = networks.RoutePlanner()
+        planner.speed(1.0, 0.0, 0.0)
+        return planner
+    detector = networks.detector()
+    detector(torch.zeros(STATED_LOAD, 1, 64, 64, dtype=torch.uint8))
+    return detector
+
+
+def run(comm, options: argparse.Namespace) -> int:
+    """Drive, and tell what came of it."""
+    check(comm, options)
+    how = options.seconds, options.load, options.slow_motion, options.fault
+    ranks = launch(drive, RANKS, *how).results[0] if options.virtual else drive(comm, *how)
+    good = True
+    if ranks is not None:
+        found = report.summary(ranks, options.load, options.fault)
+        good = report.kept(found)
+        if options.json:
+            print(cli.as_json(found))
+        else:
+            where = "the virtual cluster" if options.virtual else cli.library()
+            print(f"{options.seconds} s with {options.load} cameras on {where}, slow motion {options.slow_motion:g}")
+            print(*report.lines(found), sep="\n", flush=True)
+    good = comm.bcast(good, root=0)
+    written = cli.write(
+        comm, "--timeline", options.timeline, lambda path: report.timeline(ranks or []).to_perfetto(path)
+    )
+    return 0 if good and written else 1
+
+
+if __name__ == "__main__":
+    sys.exit(cli.main(run, parser()))
