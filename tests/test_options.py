@@ -79,6 +79,11 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["0"], "argument ranks: '0' is no number of ranks: 1 or more"),
         (["-3"], "argument ranks: '-3' is no number of ranks: 1 or more"),
     ],
+    "reference.realtime.deterministic": [
+        (["--ticks", "9"], "argument --ticks: '9' is not a number of ticks from 10 to 1,000,000"),
+        (["--period", "0"], "argument --period: '0' is not a period from 0.1 to 1000 ms"),
+        (["--period", "nan"], "argument --period: 'nan' is not a period"),
+    ],
     "reference.ring_allreduce": [
         (["--size", "-4"], "argument --size: '-4' is not a size"),
         (["--size", "6"], "--size 6 is not a multiple of 4"),
