@@ -56,7 +56,7 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
         "rebalance",
         "test_plan.py",
     ),
-    12: ("caching", "recompute"),
+    12: ("caching", "claims/test_12_memory_tiers.py", "recompute"),
     13: (
         "checkpoint",
         "claims/test_13_checkpointing.py",
