@@ -1,17 +1,13 @@
 """A drive: exact times on the virtual cluster; on real ranks that it comes to its end, and that faults stop the car."""
 
 import json
-from functools import partial
 
 import pytest
 
 from reference import drive as program
 from reference.realtime.driving import schedule
-from reference.worlds import launch
 
 from . import programs
-
-run = partial(programs.run, "reference.drive")
 
 
 @pytest.fixture
@@ -93,21 +89,12 @@ def test_virtual_ranks_in_one_process_and_a_timeline(capsys, tmp_path):
 
 
 @pytest.mark.mpi
-def test_real_ranks_drive_and_stop_when_perception_falls_silent():
+def test_real_ranks_drive_and_stop_when_perception_falls_silent(capsys):
     """No time is asserted: a busy machine is late."""
-    ranks = launch(program.drive, 4, 2, 4, 4.0, [program.fault("silent:perception@0.5")], world="mpi").results
-    assert ranks[1:] == [None] * 3
-    found = program.report.summary(ranks[0], 4, [program.fault("silent:perception@0.5")])
+    arguments = ["--seconds", "2", "--slow-motion", "3", "--fault", "silent:perception@0.5", "--json"]
+    assert programs.on_ranks(program, 4, *arguments, world="mpi") == [0] * 4
+    found = json.loads(capsys.readouterr().out)
     assert program.report.first_stop(found) is not None
     told = found["stages"]["control"]
     assert told["jobs"] + told["skipped"] == 100, "each message of the odometer was answered or counted"
     assert found["stages"]["perception"]["jobs"] <= 6
-
-
-@pytest.mark.mpi
-def test_it_runs_as_typed():
-    done = run(4, "--seconds", "1", "--slow-motion", "4")
-    assert done.returncode in (0, 1), done.stderr  # 1 if this machine was too busy for what is promised
-    assert "perception" in done.stdout and "missed or skipped" in done.stdout
-    refused = run(0)
-    assert refused.returncode == 2 and "a drive has 4 ranks" in refused.stderr

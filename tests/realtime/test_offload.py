@@ -18,6 +18,7 @@ def test_a_lossy_link_costs_no_deadline_and_saves_energy(answers):
     assert record.done.max() <= job.deadline
     assert record.energy < 0.5 * len(answers) * job.own_energy
     assert (record.used <= record.asked).all()
+    assert record.done[record.used].max() <= job.patience, "later the car has begun by itself"
 
 
 def test_without_the_cars_own_answer_lost_messages_would_be_missed_deadlines(answers):
