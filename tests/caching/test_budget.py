@@ -80,6 +80,8 @@ def test_e1_04_activations_depend_on_the_length_above_all():
     assert without == pytest.approx([10 * TB, 20 * TB], rel=0.02)
     kept = activation_bytes(s=8192, scores=False, recompute=True, **shape)
     assert kept == 120 * 2 * 8192 * 20480 + layer_bytes(1, 8192, 20480, 160, scores=False)
+    full = activation_bytes(s=8192, scores=False, recompute=False, **shape)
+    assert full == 17 * 120 * 2 * 8192 * 20480 and round(full / kept) == 15
     assert 120 * layer_parameters(20480) == pytest.approx(0.604e12, rel=1e-3)  # and that shape has no 200T weights
 
 
