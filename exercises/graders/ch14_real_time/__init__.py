@@ -1,0 +1,1 @@
+"""Graders of chapter 14: real-time scheduling."""
