@@ -1,4 +1,5 @@
-"""Chapter 14: real-time scheduling. Replace each `raise NotImplementedError` by your answer, then run: pytest exercises/
+"""Chapter 14: real-time scheduling. Replace each `raise NotImplementedError` by your answer, then run:
+pytest exercises/
 
 The chapter's page is chapters/14_real_time.ipynb. The exercises come in five levels; do them in order or not, each
 stands alone. Roughly: 1 predict (5 minutes each), 2 fill in (10), 3 write (15 to 30), 4 repair (15), 5 speed up (30).

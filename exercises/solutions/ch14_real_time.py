@@ -110,8 +110,8 @@ def oldest_data(chain):
     never passed, and reached only if the offsets are as bad as they can be. Follow-up: which offsets make it least, and
     what would an operating system have to promise for them to stay so?
     """
-    oldest, (T, O, R) = 0, chain[-1]
-    for first in range(O, O + math.lcm(*(T for T, _, _ in chain)), T):
+    oldest, (T, start_at, R) = 0, chain[-1]
+    for first in range(start_at, start_at + math.lcm(*(T for T, _, _ in chain)), T):
         read = first
         for period, offset, response in reversed(chain[:-1]):
             read = offset + (read - offset - response) // period * period

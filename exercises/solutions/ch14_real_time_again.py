@@ -90,8 +90,8 @@ def too_much_demand(tasks):
                 work += C
                 due[place] += T
         if work > t:
-            return t
-    return None
+            break
+    return t if t <= end else None
 
 
 def oldest_data(chain):
@@ -100,8 +100,8 @@ def oldest_data(chain):
     H = math.lcm(*(T for T, _, _ in chain))
     start = -sum(T + R for T, _, R in chain)
     events = []
-    for place, (T, O, R) in enumerate(chain):
-        for release in range(O + (start - O) // T * T, 2 * H, T):
+    for place, (T, begins, R) in enumerate(chain):
+        for release in range(begins + (start - begins) // T * T, 2 * H, T):
             events += [(release, 1, place, release), (release + R, 0, place, release)]
     taken, register, oldest = {}, {}, 0
     for time, reads, place, release in sorted(events):

@@ -240,6 +240,89 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
         "n, blocks = (len(weights), -(-len(weights) // size))  ->  n, blocks = (len(weights), --len(weights))": "more "
         "rows of zeros, which never change",
     },
+    # Chapter 14
+    "priorities_of_kernels": {
+        "W, longer = (-1, blocked)  ->  W, longer = (-2, blocked)": "whatever is below the first wait begins the loop",
+        "W, longer = (-1, blocked)  ->  W, longer = (-0, blocked)": "whatever is below the first wait begins the loop",
+        "rest, order, blocked = (set(tasks), [], 0)  ->  rest, order, blocked = (set(tasks), [], 1)": "each C is 1 or more, so it is not below this",
+        "rest, order, blocked = (set(tasks), [], 0)  ->  rest, order, blocked = (set(tasks), [], -1)": "each C is 1 or more, so it is not below this",
+        "for release, more in sorted(((t, tasks[x][0]) for x in above for t in range(tasks[x][1], D + 1,"
+        " tasks[x][1]))):  ->  for release, more in sorted(((t, tasks[x][0]) for x in above for t in ran"
+        "ge(tasks[x][1], D - 1, tasks[x][1]))):": "who waits for so long is late in any case",
+        "for release, more in sorted(((t, tasks[x][0]) for x in above for t in range(tasks[x][1], D + 1,"
+        " tasks[x][1]))):  ->  for release, more in sorted(((t, tasks[x][0]) for x in above for t in ran"
+        "ge(tasks[x][1], D, tasks[x][1]))):": "who waits for so long is late in any case",
+        "for release, more in sorted(((t, tasks[x][0]) for x in above for t in range(tasks[x][1], D + 1,"
+        " tasks[x][1]))):  ->  for release, more in sorted(((t, tasks[x][0]) for x in above for t in ran"
+        "ge(tasks[x][1], D + 2, tasks[x][1]))):": "who waits for so long is late in any case",
+        "for release, more in sorted(((t, tasks[x][0]) for x in above for t in range(tasks[x][1], D + 1,"
+        " tasks[x][1]))):  ->  for release, more in sorted(((t, tasks[x][0]) for x in above for t in ran"
+        "ge(tasks[x][1], D + 0, tasks[x][1]))):": "who waits for so long is late in any case",
+    },
+    "worst_response": {
+        "R, longer = (0, C + B)  ->  R, longer = (-1, C + B)": "whatever is below the first window begins the loop",
+        "R, longer = (0, C + B)  ->  R, longer = (0, C)": "the first step puts the blocking into the window",
+        "windows = {D}.union(*(range(T - J % T, D, T) for _, T, J in above))  ->  windows = {D}.union(*("
+        "range(T - J, D, T) for _, T, J in above))": "no window before 0 is long enough",
+        "return None  ->  pass": "a function that ends gives None",
+    },
+    "too_much_demand": {
+        "end = sum((Fraction(C, T) * max(0, T - D) for C, T, D in tasks)) / (1 - U)  ->  end = sum((Frac"
+        "tion(C, T) * max(1, T - D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D above T the same",
+        "end = sum((Fraction(C, T) * max(0, T - D) for C, T, D in tasks)) / (1 - U)  ->  end = sum((Frac"
+        "tion(C, T) * max(-1, T - D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D above T the same",
+        "end = sum((Fraction(C, T) * max(0, T - D) for C, T, D in tasks)) / (1 - U)  ->  end = sum((Frac"
+        "tion(C, T) * max(0, T + D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D above T the same",
+        "end = sum((Fraction(C, T) * max(0, T - D) for C, T, D in tasks)) / (1 - U)  ->  end = sum((Frac"
+        "tion(C, T) * max(0, T) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D above T the same",
+        "points = {t for _, T, D in tasks for t in range(D, math.floor(end) + 1, T)}  ->  points = {t fo"
+        "r _, T, D in tasks for t in range(D, math.floor(end), T)}": "demand is a whole number: where it is above t, the limit is t + 1 or more",
+        "points = {t for _, T, D in tasks for t in range(D, math.floor(end) + 1, T)}  ->  points = {t fo"
+        "r _, T, D in tasks for t in range(D, math.floor(end) + 2, T)}": "demand is a whole number: where it is above t, the limit is t + 1 or more",
+        "points = {t for _, T, D in tasks for t in range(D, math.floor(end) + 1, T)}  ->  points = {t fo"
+        "r _, T, D in tasks for t in range(D, math.floor(end) + 0, T)}": "demand is a whole number: where it is above t, the limit is t + 1 or more",
+        "return None  ->  pass": "a function that ends gives None",
+        "end, longer = (0, sum((C for C, _, _ in tasks)))  ->  end, longer = (1, sum((C for C, _, _ in t"
+        "asks)))": "whatever is below the first period begins the loop",
+        "end, longer = (0, sum((C for C, _, _ in tasks)))  ->  end, longer = (-1, sum((C for C, _, _ in "
+        "tasks)))": "whatever is below the first period begins the loop",
+        "return t if t <= end else None  ->  return t if t < end else None": "nothing is too much at the end of a busy period itself",
+    },
+    "oldest_data": {
+        "oldest, (T, start_at, R) = (0, chain[-1])  ->  oldest, (T, start_at, R) = (1, chain[-1])": "each age is 1 or more",
+        "oldest, (T, start_at, R) = (0, chain[-1])  ->  oldest, (T, start_at, R) = (-1, chain[-1])": "each age is 1 or more",
+        "start = -sum((T + R for T, _, R in chain))  ->  start = -sum((T - R for T, _, R in chain))": "the chain has filled by then, with these tasks",
+        "start = -sum((T + R for T, _, R in chain))  ->  start = -sum((T for T, _, R in chain))": "the chain has filled by then, with these tasks",
+        "taken, register, oldest = ({}, {}, 0)  ->  taken, register, oldest = ({}, {}, 1)": "each age is 1 or more",
+        "taken, register, oldest = ({}, {}, 0)  ->  taken, register, oldest = ({}, {}, -1)": "each age is 1 or more",
+        "for release in range(begins + (start - begins) // T * T, 2 * H, T):  ->  for release in range(b"
+        "egins + (start - begins) // T * T, 3 * H, T):": "more rounds, or enough of one, with the time before 0",
+        "for release in range(begins + (start - begins) // T * T, 2 * H, T):  ->  for release in range(b"
+        "egins + (start - begins) // T * T, 1 * H, T):": "more rounds, or enough of one, with the time before 0",
+        "for release in range(begins + (start - begins) // T * T, 2 * H, T):  ->  for release in range(b"
+        "egins + (start + begins) // T * T, 2 * H, T):": "more rounds, or enough of one, with the time before 0",
+        "for release in range(begins + (start - begins) // T * T, 2 * H, T):  ->  for release in range(b"
+        "egins + start // T * T, 2 * H, T):": "more rounds, or enough of one, with the time before 0",
+        "events += [(release, 1, place, release), (release + R, 0, place, release)]  ->  events += [(rel"
+        "ease, 2, place, release), (release + R, 0, place, release)]": "any number above 0 is behind a write",
+    },
+    "room_for_execution": {
+        "low, high = (0, D + 1)  ->  low, high = (0, D + 2)": "a time above the deadline fails, whichever",
+        "R, longer = (0, blocked + C)  ->  R, longer = (1, blocked + C)": "whatever is below the first window begins the loop; 0 needs no proof",
+        "R, longer = (0, blocked + C)  ->  R, longer = (-1, blocked + C)": "whatever is below the first window begins the loop; 0 needs no proof",
+    },
+    "who_runs": {
+        "who = held.get(parts[ready[0]][0][0], ready[0])  ->  who = held.get(parts[ready[0]][0][-1], rea"
+        "dy[0])": "a section has one letter, in each place",
+    },
+    "shed_load": {
+        "best = {0: (0, ())}  ->  best = {0: (1, ())}": "all values are higher by the same",
+        "best = {0: (0, ())}  ->  best = {0: (-1, ())}": "all values are higher by the same",
+        "if more <= H and (more not in found or value + worth > found[more][0]):  ->  if more <= H and ("
+        "more not in found or value + worth >= found[more][0]):": "of equals either will do",
+        "best, choices = (np.zeros(1001), [])  ->  best, choices = (np.zeros(1002), [])": "the last load is cut off",
+        "if load <= 1000:  ->  if load <= 1001:": "a level that fills more than the processor shifts everything out",
+    },
 }
 
 SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
@@ -261,4 +344,11 @@ SPARED = {  # exercise: {how its solution is spoiled: why that is no mistake}
     # Chapter 13
     "shrink_and_go_on": {"is right for few elements only": "its list names ranks; 5,000 samples are tried"},
     "save_atomically": {"is right for few elements only": "it returns nothing; 150 files are tried"},
+    # Chapter 14
+    "worst_response": {"is right for few elements only": "its list names tasks above; times of 50 million are tried"},
+    "too_much_demand": {"is right for few elements only": "its list names tasks; intervals of 100 million are tried"},
+    "oldest_data": {"is right for few elements only": "its list names the tasks of a chain"},
+    "room_for_execution": {"is right for few elements only": "its list names tasks above; a million ms are tried"},
+    "who_runs": {"is right for few elements only": "its list names jobs"},
+    "shed_load": {"is right for few elements only": "its text promises 80 tasks of 4 levels, and so many are tried"},
 }

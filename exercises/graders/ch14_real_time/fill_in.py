@@ -88,6 +88,8 @@ CASES = [
     ({"a": (2, 17, 10), "b": (1, 28, 21), "c": (4, 22, 11), "d": (1, 7, 5)},),
     ({"c": (2, 7, 6), "b": (2, 7, 7), "a": (2, 5, 5)},),  # in time in the first period only
     ({"a": (2, 6, 6), "b": (4, 20, 11)},),  # a wait that ends with a release
+    ({"a": (2, 13, 9), "b": (4, 30, 19), "c": (1, 24, 22), "d": (4, 20, 14)},),  # several may be the lowest
+    ({"a": (3, 9, 7), "b": (3, 29, 17), "c": (2, 15, 12), "d": (1, 6, 4)},),
     ({"a": (5, 9, 9)},),  # its own C blocks it
     ({"a": (4, 9, 9)},),
     ({"a": (4, 20, 8), "b": (4, 16, 16), "c": (1, 9, 9)},),
@@ -116,7 +118,8 @@ priorities_of_kernels = Exercise(
             [
                 (
                     other(own=False),
-                    "Is the task's own C among what blocks it? Its next job meets those whom the job before has held up.",
+                    "Is the task's own C among what blocks it? Its next job meets those whom the job before has held "
+                    "up.",
                 ),
                 (
                     other(see_below=False),
@@ -152,7 +155,8 @@ priorities_of_kernels = Exercise(
         "cpu": "There are too many orders to try them all. Audsley needs no more than n tests for each place.",
     },
     hints=[
-        "The blanks, in their order: the C of all below; the work of one task above within a wait of W; who is above the "
+        "The blanks, in their order: the C of all below; the work of one task above within a wait of W; who is above "
+        "the "
         "task and who below; what is returned if nobody bears this place; the order with the new one in it.",
         "tasks[each] is (C, T, D), and floor(W / T) is W // T. The others are above it, `below` is below it.",
         "(tasks[each][0] for each in below); (W // tasks[each][1] + 1) * tasks[each][0]; others, below; None; "

@@ -161,7 +161,8 @@ late_or_wrong = Exercise(
                 ),
                 (
                     for_part(CHAIN, lambda p, c, n: n * p),
-                    "Adding counts runs in which several stages are late several times. In which part of the runs is no "
+                    "Adding counts runs in which several stages are late several times. In which part of the runs is "
+                    "no "
                     "stage late?",
                 ),
                 (for_part(CHAIN, lambda p, c, n: p**n), "That is that all stages are late. One is enough."),
@@ -179,13 +180,15 @@ late_or_wrong = Exercise(
                 ),
                 (for_part(WORST, lambda p, c, n: n * p), "No probability is above 1."),
             ],
-            otherwise="Which events make it fail? Add up those that exclude each other, or take 1 minus the one in which "
+            otherwise="Which events make it fail? Add up those that exclude each other, or take 1 minus the one "
+            "in which "
             "nothing fails.",
         )
     ],
     hints=[
         "The vote fails in two ways that exclude each other: by the common cause, or without it.",
-        "Independent stages are all in time with probability (1 - p)^n. Without independence: draw 100 runs, and mark the "
+        "Independent stages are all in time with probability (1 - p)^n. Without independence: draw 100 runs, and "
+        "mark the "
         "late ones of each stage, so that as many runs as possible have a mark.",
         "c p + (1 - c p) (3 q q (1 - q) + q q q), with q = (1 - c) p; 1 - (1 - p)^n; the smaller one of 1 and n p.",
     ],

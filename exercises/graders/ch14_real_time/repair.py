@@ -124,14 +124,15 @@ who_runs = Exercise(
     ],
     endings={
         "cpu": "The loop does not end. Does each job get shorter when it runs?",
-        "KeyError": "A job may hold a lock and not wait for any: is everybody in your dictionary?",
-        "empty": "Whoever holds the lock that others wait for does not wait itself: somebody can always run.",
+        "KeyError": "The holder of a lock is not among the jobs that can run: was the lock given back too late?",
+        "empty": "Nobody can run: all wait for a lock of a job that is past its section. When is it given back?",
     },
     hints=[
         "Play the first input by hand: L runs twice, then H is released and needs no lock for one millisecond. Then?",
         "The mistakes are in three lines: which jobs are released, by which priority the minimum is taken, and when a "
         "lock is given back.",
-        "release <= len(log); a key for each job that starts as its rank, and is lowered to the rank of whoever waits for "
+        "release <= len(log); a key for each job that starts as its rank, and is lowered to the rank of whoever "
+        "waits for "
         "a lock that it holds; a lock goes back when the next letter is another one.",
     ],
 )

@@ -124,6 +124,8 @@ CARS = [
     ([(1000, [(300, 5), (200, 5)]), (10, [(1, 1), (8, 6)]), (5, [(2, 3), (1, 2)])],),
     ([(20, [(11, 2), (9, 8), (4, 1)]), (25, [(10, 9), (14, 11)]), (40, [(6, 3), (1, 1)])],),
     ([(8, [(1, 0)]), (10, [(2, 0), (1, 0)])],),
+    ([(10, [(3, 1), (10, 5)])],),  # one task fills it
+    ([(2, [(0, 0), (1, 2)]), (1, [(1, 9), (0, 0)])],),
 ]
 
 
@@ -191,7 +193,8 @@ shed_load = Exercise(
                     "What frees most was given up first, however much it is worth.",
                 ),
             ],
-            otherwise="For the first tasks alone: what is the best value for each load that they can have together? How "
+            otherwise="For the first tasks alone: what is the best value for each load that they can have "
+            "together? How "
             "does one more task change this table?",
             seen=seen,
             form=no_levels,
@@ -201,12 +204,14 @@ shed_load = Exercise(
         )
     ],
     endings={
-        "cpu": "There are 4^80 choices. Two of them with the same load so far have the same future: keep the better one.",
+        "cpu": "There are 4^80 choices. Two of them with the same load so far have the same future: keep the better "
+        "one.",
         "memory": "Two choices with the same load so far have the same future: keep the better one only.",
     },
     hints=[
         "With H the common multiple of the periods, a level takes C H / T of H: a whole number.",
-        "Note for each load the largest value that the first k tasks can have with it. Task k + 1 makes a new table from "
+        "Note for each load the largest value that the first k tasks can have with it. Task k + 1 makes a new table "
+        "from "
         "it: each load, with each of its levels.",
         "Note which level made each entry, and follow the entries back from the best one.",
     ],

@@ -66,6 +66,7 @@ TASKS = [
     (2, 40, [(3, 5, 0), (2, 5, 0)], 0),  # no time is left
     (1, 9, [(1, 4, 3), (1, 4, 0)], 0),
     (3, 40, [(2, 8, 20)], 0),  # jitter above the period
+    (6, 30, [(1, 4, 0), (1, 9, 0)], 0),
 ]
 
 worst_response = Exercise(
@@ -185,6 +186,7 @@ SETS = [
     ([(4, 10, 4), (4, 9, 13)],),
     ([(3, 7, 7), (4, 9, 9)],),
     ([(5, 9, 4)],),
+    ([(2, 9, 1)],),
     ([(1, 6, 20), (5, 10, 5), (2, 7, 7)],),
     ([(3, 7, 5), (3, 9, 5), (1, 5, 30)],),  # nothing of the third is due yet
     ([(3, 10, 20), (5, 12, 6), (3, 12, 11)],),
@@ -252,7 +254,8 @@ too_much_demand = Exercise(
                     "That is the longest such interval that was tried. Asked for is the shortest.",
                 ),
             ],
-            otherwise="Count for an interval of t the jobs of each task that are released at 0, T, 2 T, ... and due by t. "
+            otherwise="Count for an interval of t the jobs of each task that are released at 0, T, 2 T, ... and "
+            "due by t. "
             "In which order are intervals tried, and up to which?",
             seen=time_seen,
             form=no_time,
@@ -261,7 +264,8 @@ too_much_demand = Exercise(
         )
     ],
     endings={
-        "cpu": "Too many intervals are tried. Demand jumps only where a deadline ends, and from some t on it stays below "
+        "cpu": "Too many intervals are tried. Demand jumps only where a deadline ends, and from some t on it stays "
+        "below "
         "t: where does C / T max(0, T - D), summed, plus U t reach t?",
         "ZeroDivision": "U is a sum of shares: in floating point it may come out as 1. Fractions are exact.",
         "memory": "Not all these numbers are needed. Up to which t can demand be too much?",
@@ -279,14 +283,14 @@ too_much_demand = Exercise(
 
 def newest(chain, release):
     """When the data was read that the last task's job of this release works on."""
-    for T, O, R in reversed(chain[:-1]):
-        release = O + (release - O - R) // T * T
+    for T, start_at, R in reversed(chain[:-1]):
+        release = start_at + (release - start_at - R) // T * T
     return release
 
 
 def ages(chain, read=newest):
-    (T, O, R), H = chain[-1], math.lcm(*(T for T, _, _ in chain))
-    return [first + R + T - read(chain, first) for first in range(O, O + H, T)]
+    (T, start_at, R), H = chain[-1], math.lcm(*(T for T, _, _ in chain))
+    return [first + R + T - read(chain, first) for first in range(start_at, start_at + H, T)]
 
 
 def oldest(chain):
@@ -359,22 +363,27 @@ oldest_data = Exercise(
                 ),
                 (lambda chain: min(ages(chain)), "That is the least. Asked for is the oldest."),
                 (
-                    reading(lambda t, T, O, R: O + (t - O) // T * T),
+                    reading(lambda t, T, start_at, R: start_at + (t - start_at) // T * T),
                     "As if a task wrote when it is released. What is read must have been written by then: R later.",
                 ),
                 (
-                    reading(lambda t, T, O, R: O + ((t - O - R) // T if (t - O - R) % T else (t - O - R) // T - 1) * T),
+                    reading(
+                        lambda t, T, start_at, R: (
+                            start_at
+                            + ((t - start_at - R) // T if (t - start_at - R) % T else (t - start_at - R) // T - 1) * T
+                        )
+                    ),
                     "What is written at t can be read at t.",
                 ),
                 (
-                    reading(lambda t, T, O, R: (t - R) // T * T),
+                    reading(lambda t, T, start_at, R: (t - R) // T * T),
                     "The offsets of the tasks before the last one are missing.",
                 ),
                 (
                     lambda chain: max(
                         first + R + T - (newest(chain, first) + chain[0][2] * (len(chain) > 1))
-                        for T, O, R in chain[-1:]
-                        for first in range(O, O + math.lcm(*(T for T, _, _ in chain)), T)
+                        for T, start_at, R in chain[-1:]
+                        for first in range(start_at, start_at + math.lcm(*(T for T, _, _ in chain)), T)
                     ),
                     "The age counts from when the sensor was read, which is when the first task is released. When it "
                     "has written, that is R ago.",
@@ -386,7 +395,8 @@ oldest_data = Exercise(
     ],
     endings={"cpu": "Everything repeats after the common multiple of the periods, math.lcm: so many jobs are enough."},
     hints=[
-        "Draw the example: releases of the first task at 0, 10, 20 and what it writes at 4, 14, 24; releases of the second "
+        "Draw the example: releases of the first task at 0, 10, 20 and what it writes at 4, 14, 24; releases of the "
+        "second "
         "one at 2, 7, 12, 17.",
         "The newest job of a task that has written by t was released at O + k T with the largest k for which "
         "O + k T + R <= t.",

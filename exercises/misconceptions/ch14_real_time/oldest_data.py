@@ -1,6 +1,6 @@
 """Wrong answers to `oldest_data` that its checks do not know by themselves."""
 
-from exercises.grading.wrong import edit, whole
+from exercises.grading.wrong import edit
 
 WRONG = [
     edit("both", "Return one number", "return oldest", "return oldest, T"),

@@ -5,8 +5,7 @@ from exercises.grading.wrong import edit, whole
 WRONG = [
     edit("all_choices", "Return a list with the number of a level", "return levels[::-1]", "return levels[1:]"),
     edit("overload", "add up to more than one processor", "if more <= H and", "if"),
-    edit("without_periods", "For the first tasks alone", "C * H // T", "C * H // max(T for T, _ in tasks)"),
-    edit("turned", "add up to more than", "return levels[::-1]", "return levels"),
+    edit("turned", "Return a list with the number of a level", "return levels[::-1]", "return levels"),
     whole(
         "every_choice",
         "There are 4^80 choices",

@@ -4,7 +4,7 @@ from exercises.grading.wrong import edit, whole
 
 WRONG = [
     edit("whether", "Return a whole number, or None", "return t", "return [t]"),
-    edit("not_sorted", "In which order are intervals tried", "sorted(points)", "sorted(points, key=lambda t: t % 7)"),
+    edit("the_longest", "the longest such interval", "sorted(points)", "sorted(points, reverse=True)"),
     whole(
         "every_t",
         "Too many intervals are tried",
