@@ -244,8 +244,10 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     "priorities_of_kernels": {
         "W, longer = (-1, blocked)  ->  W, longer = (-2, blocked)": "whatever is below the first wait begins the loop",
         "W, longer = (-1, blocked)  ->  W, longer = (-0, blocked)": "whatever is below the first wait begins the loop",
-        "rest, order, blocked = (set(tasks), [], 0)  ->  rest, order, blocked = (set(tasks), [], 1)": "each C is 1 or more, so it is not below this",
-        "rest, order, blocked = (set(tasks), [], 0)  ->  rest, order, blocked = (set(tasks), [], -1)": "each C is 1 or more, so it is not below this",
+        "rest, order, blocked = (set(tasks), [], 0)  ->  rest, order, blocked = (set(tasks), [], 1)": "each C is 1 "
+        "or more, so it is not below this",
+        "rest, order, blocked = (set(tasks), [], 0)  ->  rest, order, blocked = (set(tasks), [], -1)": "each C is 1 "
+        "or more, so it is not below this",
         "for release, more in sorted(((t, tasks[x][0]) for x in above for t in range(tasks[x][1], D + 1,"
         " tasks[x][1]))):  ->  for release, more in sorted(((t, tasks[x][0]) for x in above for t in ran"
         "ge(tasks[x][1], D - 1, tasks[x][1]))):": "who waits for so long is late in any case",
@@ -268,31 +270,43 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     },
     "too_much_demand": {
         "end = sum((Fraction(C, T) * max(0, T - D) for C, T, D in tasks)) / (1 - U)  ->  end = sum((Frac"
-        "tion(C, T) * max(1, T - D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D above T the same",
+        "tion(C, T) * max(1, T - D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has "
+        "D above T the same",
         "end = sum((Fraction(C, T) * max(0, T - D) for C, T, D in tasks)) / (1 - U)  ->  end = sum((Frac"
-        "tion(C, T) * max(-1, T - D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D above T the same",
+        "tion(C, T) * max(-1, T - D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task "
+        "has D above T the same",
         "end = sum((Fraction(C, T) * max(0, T - D) for C, T, D in tasks)) / (1 - U)  ->  end = sum((Frac"
-        "tion(C, T) * max(0, T + D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D above T the same",
+        "tion(C, T) * max(0, T + D) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has "
+        "D above T the same",
         "end = sum((Fraction(C, T) * max(0, T - D) for C, T, D in tasks)) / (1 - U)  ->  end = sum((Frac"
-        "tion(C, T) * max(0, T) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D above T the same",
+        "tion(C, T) * max(0, T) for C, T, D in tasks)) / (1 - U)": "a limit that is larger, or where no task has D "
+        "above T the same",
         "points = {t for _, T, D in tasks for t in range(D, math.floor(end) + 1, T)}  ->  points = {t fo"
-        "r _, T, D in tasks for t in range(D, math.floor(end), T)}": "demand is a whole number: where it is above t, the limit is t + 1 or more",
+        "r _, T, D in tasks for t in range(D, math.floor(end), T)}": "demand is a whole number: where it is above t, "
+        "the limit is t + 1 or more",
         "points = {t for _, T, D in tasks for t in range(D, math.floor(end) + 1, T)}  ->  points = {t fo"
-        "r _, T, D in tasks for t in range(D, math.floor(end) + 2, T)}": "demand is a whole number: where it is above t, the limit is t + 1 or more",
+        "r _, T, D in tasks for t in range(D, math.floor(end) + 2, T)}": "demand is a whole number: where it is "
+        "above t, the limit is t + 1 or more",
         "points = {t for _, T, D in tasks for t in range(D, math.floor(end) + 1, T)}  ->  points = {t fo"
-        "r _, T, D in tasks for t in range(D, math.floor(end) + 0, T)}": "demand is a whole number: where it is above t, the limit is t + 1 or more",
+        "r _, T, D in tasks for t in range(D, math.floor(end) + 0, T)}": "demand is a whole number: where it is "
+        "above t, the limit is t + 1 or more",
         "return None  ->  pass": "a function that ends gives None",
         "end, longer = (0, sum((C for C, _, _ in tasks)))  ->  end, longer = (1, sum((C for C, _, _ in t"
         "asks)))": "whatever is below the first period begins the loop",
         "end, longer = (0, sum((C for C, _, _ in tasks)))  ->  end, longer = (-1, sum((C for C, _, _ in "
         "tasks)))": "whatever is below the first period begins the loop",
-        "return t if t <= end else None  ->  return t if t < end else None": "nothing is too much at the end of a busy period itself",
+        "return t if t <= end else None  ->  return t if t < end else None": "nothing is too much at the end of a "
+        "busy period itself",
     },
     "oldest_data": {
-        "oldest, (T, start_at, R) = (0, chain[-1])  ->  oldest, (T, start_at, R) = (1, chain[-1])": "each age is 1 or more",
-        "oldest, (T, start_at, R) = (0, chain[-1])  ->  oldest, (T, start_at, R) = (-1, chain[-1])": "each age is 1 or more",
-        "start = -sum((T + R for T, _, R in chain))  ->  start = -sum((T - R for T, _, R in chain))": "the chain has filled by then, with these tasks",
-        "start = -sum((T + R for T, _, R in chain))  ->  start = -sum((T for T, _, R in chain))": "the chain has filled by then, with these tasks",
+        "oldest, (T, start_at, R) = (0, chain[-1])  ->  oldest, (T, start_at, R) = (1, chain[-1])": "each age is 1 "
+        "or more",
+        "oldest, (T, start_at, R) = (0, chain[-1])  ->  oldest, (T, start_at, R) = (-1, chain[-1])": "each age is 1 "
+        "or more",
+        "start = -sum((T + R for T, _, R in chain))  ->  start = -sum((T - R for T, _, R in chain))": "the chain has "
+        "filled by then, with these tasks",
+        "start = -sum((T + R for T, _, R in chain))  ->  start = -sum((T for T, _, R in chain))": "the chain has "
+        "filled by then, with these tasks",
         "taken, register, oldest = ({}, {}, 0)  ->  taken, register, oldest = ({}, {}, 1)": "each age is 1 or more",
         "taken, register, oldest = ({}, {}, 0)  ->  taken, register, oldest = ({}, {}, -1)": "each age is 1 or more",
         "for release in range(begins + (start - begins) // T * T, 2 * H, T):  ->  for release in range(b"
@@ -308,8 +322,10 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
     },
     "room_for_execution": {
         "low, high = (0, D + 1)  ->  low, high = (0, D + 2)": "a time above the deadline fails, whichever",
-        "R, longer = (0, blocked + C)  ->  R, longer = (1, blocked + C)": "whatever is below the first window begins the loop; 0 needs no proof",
-        "R, longer = (0, blocked + C)  ->  R, longer = (-1, blocked + C)": "whatever is below the first window begins the loop; 0 needs no proof",
+        "R, longer = (0, blocked + C)  ->  R, longer = (1, blocked + C)": "whatever is below the first window begins "
+        "the loop; 0 needs no proof",
+        "R, longer = (0, blocked + C)  ->  R, longer = (-1, blocked + C)": "whatever is below the first window "
+        "begins the loop; 0 needs no proof",
     },
     "who_runs": {
         "who = held.get(parts[ready[0]][0][0], ready[0])  ->  who = held.get(parts[ready[0]][0][-1], rea"
