@@ -95,10 +95,13 @@ def run(comm, options: argparse.Namespace) -> int:
         if comm.rank == 0:
             print(hierarchy.table(hierarchy.levels()), flush=True)
         return 0
+    points = [] if comm.rank else measure.memory(measure.working_sets(options.largest), options.turns)
+    failure = f"the drive of --folder {options.folder} cannot be measured"  # it is full, or takes no files
+    figures = cli.attempt(
+        comm, failure, lambda: None if comm.rank else measure.drive(options.folder, options.file, options.turns)
+    )
     if comm.rank:
         return 0 if cli.write(comm, "--plot", options.plot, lambda path: None) else 1
-    points = measure.memory(measure.working_sets(options.largest), options.turns)
-    figures = measure.drive(options.folder, options.file, options.turns)
     if options.json:
         told = {"memory": [point._asdict() for point in points], "drive": figures._asdict(), "caches": measure.caches()}
         print(cli.as_json(told), flush=True)

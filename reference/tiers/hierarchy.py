@@ -4,7 +4,8 @@ A latency belongs to a pair: who asks, and which memory. The memory of an accele
 after some 350 ns, which is longer than the host's memory takes to answer the host's processor. That does not put the
 host's memory above it: to the accelerator the host's memory is microseconds away, behind PCIe. So the rows say who
 asks, and rows with different askers are not one order. Latencies are of one access that waits for the one before
-(a chain of dependent loads; for drives and stores, one request at a time).
+(a chain of dependent loads; for drives and stores, one request at a time), except over PCIe: that is the overhead of
+one copy.
 """
 
 from __future__ import annotations

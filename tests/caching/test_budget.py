@@ -106,6 +106,16 @@ def test_e1_50_e1_51_e1_52_the_exercise_s_machine_holds_no_training():
     assert weights_only[0] == pytest.approx([163.84 * TB, 236.16 * TB, 0])  # inference fits
 
 
+def test_no_number_of_accelerators_finds_room_for_the_checkpoint():
+    def no_room(accelerators, drives=100):
+        given = (200, 2, 2, 12, 120, 20480, 160, 8192, 64, 1, 0, accelerators, 80, 0.25, 8, 2, 63, drives, 28, 1)
+        return [row["no room"] for row in budget_table(*given)[:5]]
+
+    assert sum(no_room(10_136)[:4]) > 0 and no_room(10_137)[:4] == [0, 0, 0, 0]
+    assert no_room(1_000_000)[4] == pytest.approx(2700)  # drives alone hold checkpoints
+    assert sum(no_room(20_000, drives=2800)) == 0
+
+
 def test_e4_10_gradients_and_optimizer_are_most_of_it():
     states = needs(PSI, 20 * TB, copies=0)
     assert (states[0].nbytes + states[1].nbytes) / total(states) < 0.14

@@ -22,6 +22,8 @@ def test_e1_26_in_a_static_graph_the_order_is_known_and_a_chain_guesses_half():
     one, two = guesses(keys, 1, learn=len(STEP)), guesses(keys, 2, learn=len(STEP))
     assert 0.4 < one.covered < 0.6 and two.covered > 0.95  # two guesses cover both directions
     assert two.accuracy < 0.6  # and bring nearly as much in vain
+    with_optimizer = [*STEP, *range(10)]  # a third pass, forward again
+    assert 0.6 < guesses(with_optimizer * 5, 1, learn=len(with_optimizer)).covered < 0.7
 
 
 def test_nothing_is_guessed_before_something_was_seen():

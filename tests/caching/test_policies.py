@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reference.caching import traces
 from reference.caching.optimum import fewest_bytes
 from reference.caching.policies import ARC, LFU, LRU, LRUK, POLICIES, Belady, Blend, Frequent, next_uses
 from reference.caching.replay import replay
@@ -160,3 +161,23 @@ def test_e1_25_the_blend_is_not_lru_k():
         replay([*keys, "d"], policy, 3)
         kept[name] = "a" in (policy.last if name == "blend" else policy._ranks)
     assert kept["blend"]
+
+
+@pytest.mark.parametrize(("trace", "best"), [("optimizer after", 1), ("optimizer inside", 1000), ("experts", 10)])
+def test_e1_25_each_trace_has_another_best_alpha(trace, best):
+    scan = [*range(100), *reversed(range(100))]
+    keys, room = {
+        "optimizer after": ([*scan, *range(100)] * 3, 40),
+        "optimizer inside": (scan * 3, 40),
+        "experts": (traces.expert_calls(), 16),
+    }[trace]
+    hits = {alpha: replay(keys, Blend(alpha, 1.0), room).hit_rate for alpha in (1, 10, 100, 1000)}
+    assert max(hits, key=hits.get) == best
+    if trace != "experts":
+        assert hits[1] == replay(keys, "LFU", room).hit_rate
+
+
+def test_experts_no_policy_that_looks_back_has_the_hits_of_a_fixed_set_on_average():
+    keys = traces.expert_calls()
+    for room in (4, 8, 16, 24):
+        assert all(replay(keys, policy, room).hit_rate < room / 32 for policy in POLICIES if policy != "Belady")

@@ -231,6 +231,26 @@ def test_a_tensor_that_is_changed_while_it_goes_down_is_an_error_and_not_half_of
         on_one(program, False)
 
 
+@pytest.mark.parametrize("change", ["data", "numpy"])
+def test_a_change_that_torch_does_not_count_is_not_seen(change):
+    def program(comm):
+        store = TieredStore(comm, 800, [StoreTier(HostStorage())])
+        tensor = filled(1)
+        store.put("a", tensor)
+        store.start_down("a")
+        store.drain()
+        if change == "data":
+            tensor.data.add_(1)
+        else:
+            tensor.numpy()[:] = 2
+        del tensor
+        store.put("b", filled(0))
+        store.put("c", filled(0))
+        return store.take("a").tolist()
+
+    assert on_one(program) == [1.0] * N  # the copy below, and not the 2 that was here
+
+
 def test_what_the_store_does_not_take_and_tiers_that_are_full():
     def program(comm):
         store = TieredStore(comm, 400, [StoreTier(HostStorage(), capacity=400), StoreTier(HostStorage(), capacity=500)])
