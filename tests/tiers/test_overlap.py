@@ -26,3 +26,9 @@ def test_bytes_over_bandwidth_against_seconds_is_what_decides():
         assert offloaded_step(times, times, times, times, 3) == pytest.approx(40 * layer)
         late = offloaded_step(times, times, [1.1 * layer] * 20, [1.1 * layer] * 20, 3)
         assert late > 40 * layer
+
+
+def test_copies_a_little_longer_than_a_layer_fill_the_free_room_first():
+    for layers, hidden in ((12, True), (24, False)):
+        seconds = offloaded_step([1.0] * layers, [2.0] * layers, [1.1] * layers, [1.1] * layers, 2)
+        assert (seconds < 3 * layers + 1e-9) == hidden
