@@ -29,6 +29,12 @@ TYPED: dict[str, tuple] = {  # function: (field, number, how what is said must b
         ("reserve", 0.1, ""),
         ("layers", 0, "the model and the machine have"),
     ),
+    "task_table": (
+        ("D3", 8, ""),
+        ("edf", 1, ""),
+        ("interrupted", 0, ""),
+        ("C1", 0, "times are from 1"),
+    ),
     "plan_table": (
         ("accelerators", 128, ""),
         ("memory", 40, ""),
