@@ -33,7 +33,7 @@ def text(run: SimulatedRun, end: int | None = None) -> str:
     return "\n".join([*rows, f"{'':<{width}} |{scale}|"])
 
 
-def draw(run: SimulatedRun, axes: Any = None, end: int | None = None, unit: str = "tick") -> Any:
+def draw(run: SimulatedRun, axes: Any = None, end: int | None = None, unit: str = "ticks") -> Any:
     """Draw a run: a row a task, arrows up at releases, marks at deadlines, late ends in red. Return matplotlib's
     axes.
     """
@@ -63,7 +63,7 @@ def draw(run: SimulatedRun, axes: Any = None, end: int | None = None, unit: str 
             axes.plot([job.deadline, job.finish], [y - 0.33] * 2, color="red", linewidth=2.5)
     axes.set_yticks(list(row.values()), list(row))
     axes.set_xlim(0, end)
-    axes.set_xlabel(f"time ({unit}s)")
+    axes.set_xlabel(f"time ({unit})")
     if len(processors) > 1:
         axes.legend(loc="upper right", fontsize="small")
     return axes

@@ -25,7 +25,7 @@ def test_text_of_two_processors():
 
 def test_the_figure_has_all_slices():
     run = simulate(THREE)
-    axes = draw(run, unit="millisecond")
+    axes = draw(run, unit="milliseconds")
     assert len(axes.patches) == len(run.slices)
     drawn = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches)
     assert drawn == sorted((piece.start, piece.end) for piece in run.slices)
