@@ -41,12 +41,12 @@ def task_table(
     run = simulate(tasks, "edf" if edf else "fp", until=min(hyperperiod(tasks), SIMULATED))
     late = [job.task.name for job in run.missed()]
     rows: list[dict[str, str | float | None]] = [
-        {"": task.name, "C/T": float(task.utilisation), "deadline": task.deadline, "bound on R": R,
+        {"ticks": task.name, "C/T": float(task.utilisation), "deadline": task.deadline, "bound on R": R,
          "simulated": run.response(task.name), "late jobs": late.count(task.name), "from time 0": strip(run, task)}
         for task, R in zip(tasks, told.responses or (None,) * len(tasks))
     ]  # fmt: skip
     word = "in time" if told else "not proved"
-    total = {"": "all", "C/T": float(utilisation(tasks)), "late jobs": len(late), "from time 0": word}
+    total = {"ticks": "all", "C/T": float(utilisation(tasks)), "late jobs": len(late), "from time 0": word}
     return [*rows, dict.fromkeys(rows[0]) | total]
 
 
