@@ -7,8 +7,7 @@ Before    perception, planning and control with 50, 30 and 10 ms; "slices of 10 
 After     alone, each may take its deadline; beside others a kernel of theirs comes off, and what is more urgent
 Price     All placements are tried: devices to the power of tasks.
 Exact     What is found is in time. Where a job alone takes longer than its deadline, no schedule exists on any number
-          of such devices, unless the job itself is divided. Between the two the analysis says no, and a cleverer
-          scheduler might do it.
+          of such devices, unless the job itself is divided. Between the two the analysis says no.
 Left out  Devices of different speed; a perception that is divided over two.
 Source    Joseph and Pandya (1986) for the response times.
 """
