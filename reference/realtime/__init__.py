@@ -12,7 +12,7 @@ from .dispatch import EarliestDeadlineFirst, FixedPriority, LeastLaxityFirst, Ro
 from .response_time import fixed_priority, response_time, response_times
 from .runs import ExecutionSlice, SimulatedJob, SimulatedRun
 from .simulate import densest, jittered, periodic, simulate, sporadic, uniform
-from .tasks import PeriodicTask, Schedulability, Segment, hyperperiod, utilisation
+from .tasks import PeriodicTask, Schedulability, Segment, hyperperiod
 
 __all__ = [
     "EarliestDeadlineFirst",
@@ -36,5 +36,4 @@ __all__ = [
     "simulate",
     "sporadic",
     "uniform",
-    "utilisation",
 ]

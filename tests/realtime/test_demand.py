@@ -2,7 +2,7 @@
 
 import pytest
 
-from reference.realtime import PeriodicTask, densest, hyperperiod, simulate, utilisation
+from reference.realtime import PeriodicTask, densest, hyperperiod, simulate
 from reference.realtime.demand import (
     busy_period,
     deadlines,
@@ -14,6 +14,7 @@ from reference.realtime.demand import (
     qpa_steps,
 )  # fmt: skip
 from reference.realtime.simulate import sporadic
+from reference.realtime.tasks import utilisation
 
 from .sets import small_sets, table
 

@@ -4,8 +4,9 @@ from itertools import product
 
 import pytest
 
-from reference.realtime import PeriodicTask, simulate, sporadic, utilisation
+from reference.realtime import PeriodicTask, simulate, sporadic
 from reference.realtime import global_tests as analysis
+from reference.realtime.tasks import utilisation
 
 from .sets import small_sets, table
 

@@ -4,8 +4,9 @@ from random import Random
 
 import pytest
 
-from reference.realtime import PeriodicTask, fixed_priority, simulate, sporadic, utilisation
+from reference.realtime import PeriodicTask, fixed_priority, simulate, sporadic
 from reference.realtime.mixed_criticality import CriticalTask, amc_priorities, amc_rtb, simulated
+from reference.realtime.tasks import utilisation
 
 from .sets import PERIODS
 

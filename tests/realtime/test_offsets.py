@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from reference.realtime import PeriodicTask, hyperperiod, response_times, utilisation
+from reference.realtime import PeriodicTask, hyperperiod, response_times
 from reference.realtime import offsets as analysis
+from reference.realtime.tasks import utilisation
 
 from .sets import small_sets
 

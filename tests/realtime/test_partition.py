@@ -5,9 +5,10 @@ from itertools import product
 
 import pytest
 
-from reference.realtime import PeriodicTask, fixed_priority, simulate, utilisation
+from reference.realtime import PeriodicTask, fixed_priority, simulate
 from reference.realtime.partition import assign, exact_partition, first_fit_decreasing
 from reference.realtime.priorities import rate_monotonic
+from reference.realtime.tasks import utilisation
 
 from .sets import small_sets, table
 

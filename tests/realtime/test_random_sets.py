@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
-from reference.realtime import fixed_priority, utilisation
+from reference.realtime import fixed_priority
 from reference.realtime.random_sets import fixed_sum, task_set, uunifast, uunifast_discard
+from reference.realtime.tasks import utilisation
 
 
 def test_sums():

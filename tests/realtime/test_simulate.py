@@ -15,9 +15,9 @@ from reference.realtime import (
     simulate,
     sporadic,
     uniform,
-    utilisation,
 )  # fmt: skip
 from reference.realtime.simulate import triggered
+from reference.realtime.tasks import utilisation
 
 from .sets import small_sets, table
 

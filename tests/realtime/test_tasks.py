@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from reference.realtime import PeriodicTask, Segment, hyperperiod, utilisation
-from reference.realtime.tasks import checked, on_time
+from reference.realtime import PeriodicTask, Segment, hyperperiod
+from reference.realtime.tasks import checked, on_time, utilisation
 
 
 @pytest.mark.parametrize(

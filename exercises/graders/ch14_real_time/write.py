@@ -13,7 +13,7 @@ from ..ch10_zero.common import so_far
 def no_time(case, results):
     """A whole number, or None."""
     (got,) = results
-    if got is None or (isinstance(got, int | float) and not isinstance(got, bool) and got == int(got)):
+    if got is None or (isinstance(got, int | float) and not isinstance(got, bool) and float(got).is_integer()):
         return None
     return Finding(f"it returned {short(got)}.", "Return a whole number, or None.")
 
