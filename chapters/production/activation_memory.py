@@ -12,7 +12,10 @@ from torch.multiprocessing import start_processes
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 BLOCKS, WIDTH, BATCH, STEPS = 6, 64, 48, 8
-DEAR = [torch.ops.aten.addmm.default, torch.ops.aten.mm.default]  # kept, by operation
+DEAR = [
+    torch.ops.aten.addmm.default,
+    torch.ops.aten.mm.default,
+]  # kept, by operation
 WAYS = "keep", "full", "selective", "offload"
 again = partial(checkpoint, use_reentrant=False)
 matrices_stay = partial(create_selective_checkpoint_contexts, DEAR)
