@@ -127,7 +127,7 @@ def bytes_in_tier(tier, parameters, each, activations, tiers, reserve):
     with 100 TB. A printed plan puts 160 TB into the accelerators, 240 TB into the hosts, and is done. How many bytes
     does it count for each parameter? A training with Adam keeps 16. How much is missing then, without any reserve?
 
-    Page: chapters/12_memory_tiers.ipynb#200-trillion-parameters
+    Page: chapters/12_memory_tiers.ipynb#a-model-of-200-trillion-parameters
     """
     raise NotImplementedError
 

@@ -17,8 +17,7 @@ from itertools import count
 from .chain import KEEP, Chain, ChainOperation, Held, backward, forward, free
 from .graph import OperationGraph
 
-Step = tuple[float, object, Hashable]
-"""Seconds of an operation, the operation, the node that it leads to."""
+Step = tuple[float, object, Hashable]  # seconds of an operation, the operation, the node that it leads to
 
 
 def shortest(start: Hashable, steps: Callable[[Hashable], Iterable[Step]], done: Callable) -> tuple[float, list] | None:

@@ -24,8 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-KEEP = ("nothing", "input", "all")
-"""What a forward pass of a link may keep."""
+KEEP = ("nothing", "input", "all")  # what a forward pass of a link may keep
 
 
 class ChainOperation(NamedTuple):

@@ -27,8 +27,7 @@ from .measure import measured
 from .policies import policy, recompute
 from .predict import timeline
 
-Points = list[tuple[float, int]]
-"""(seconds, live bytes): so many from that time on."""
+Points = list[tuple[float, int]]  # (seconds, live bytes): so many from that time on
 STAY = 2
 
 
