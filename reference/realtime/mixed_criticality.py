@@ -7,18 +7,22 @@ Idea      A critical task has an execution time that it is believed to need (low
               high mode   R_HI = C(HI) + sum over higher critical j of ceil(R_HI / T_j) C_j(HI)
               the switch  R*   = C(HI) + sum over higher critical j of ceil(R* / T_j) C_j(HI)
                                        + sum over higher others j of ceil(R_LO / T_j) C_j(LO)
+          This is AMC-rtb. AMC-max tries each moment s < R_LO of the switch, just after a release of another, and
+          counts the others up to s only, and critical jobs that are due by s with their low budgets.
 Before    everything with its high budget: most of the processor stands idle, to be sure
 After     sets that need more than one processor with high budgets everywhere, and are proved with the switch
-Price     Three fixed points a task. Whoever is dropped must be able to bear it.
-Exact     Sufficient. A switch can come at any time up to R_LO; the bound takes the worst of both sides of it.
-Left out  More than two levels; the way back, when the processor is idle; AMC-max, which is tighter.
+Price     Three fixed points a task; for AMC-max one more for each such moment. Whoever is dropped must be able to bear
+          it.
+Exact     Sufficient. A switch can come at any time up to R_LO; AMC-rtb takes the worst of both sides of it.
+          AMC-max is never above it.
+Left out  More than two levels; the way back, when the processor is idle.
 Source    Vestal (2007); Baruah, Burns and Davis, "Response-Time Analysis for Mixed Criticality Systems" (2011),
-          AMC-rtb.
+          AMC-rtb and AMC-max.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,33 +49,74 @@ class CriticalTask:
         return replace(self.task, execution=max(self.high, self.task.execution))
 
 
+Switch = Callable[[CriticalTask, Sequence[CriticalTask], int], int]  # a bound, from those above and R_LO
+
+
 def amc_rtb(tasks: Sequence[CriticalTask]) -> Schedulability:
     """Whether all deadlines are met in low mode, and those of critical tasks always. `tasks`: the highest first.
 
     responses: for each task the largest of its bounds that apply.
     """
+    return _judged(tasks, _switch_rtb, "AMC-rtb")
+
+
+def amc_max(tasks: Sequence[CriticalTask]) -> Schedulability:
+    """The same with a bound at the switch that is never larger, and takes longer to work out."""
+    return _judged(tasks, _switch_max, "AMC-max")
+
+
+def _judged(tasks: Sequence[CriticalTask], switch: Switch, test: str) -> Schedulability:
     checked([each.task for each in tasks])
     found = []
     for place, each in enumerate(tasks):
-        bounds = list(_bounds(each, tasks[:place]))
+        bounds = list(_bounds(each, tasks[:place], switch))
         found.append(max(bound for _, bound in bounds))
         for mode, bound in bounds:
             if bound > each.task.deadline:
                 told = f"{each.task.name} may respond after more than its deadline of {each.task.deadline} {mode}"
-                return Schedulability(None, f"{told} (AMC-rtb)", (*found[:-1], None))
+                return Schedulability(None, f"{told} ({test})", (*found[:-1], None))
     return Schedulability(
-        True, "critical deadlines are met in both modes, the others in low mode (AMC-rtb)", tuple(found)
+        True, f"critical deadlines are met in both modes, the others in low mode ({test})", tuple(found)
     )
 
 
-def _bounds(each: CriticalTask, higher: Sequence[CriticalTask]) -> Iterable[tuple[str, int]]:
+def _bounds(each: CriticalTask, higher: Sequence[CriticalTask], switch: Switch) -> Iterable[tuple[str, int]]:
     low = _least(each.task.execution, [other.task for other in higher], each.task.deadline)
     yield "in low mode", low
     if each.high and low <= each.task.deadline:
         critical = [other.raised for other in higher if other.high]
         yield "in high mode", _least(each.high, critical, each.task.deadline)
-        dropped = sum(-(-low // o.task.period) * o.task.execution for o in higher if not o.high)
-        yield "at the switch", _least(each.high + dropped, critical, each.task.deadline)
+        yield "at the switch", switch(each, higher, low)
+
+
+def _switch_rtb(each: CriticalTask, higher: Sequence[CriticalTask], low: int) -> int:
+    dropped = sum(-(-low // o.task.period) * o.task.execution for o in higher if not o.high)
+    return _least(each.high + dropped, [other.raised for other in higher if other.high], each.task.deadline)
+
+
+def _switch_max(each: CriticalTask, higher: Sequence[CriticalTask], low: int) -> int:
+    others = [other.task for other in higher if not other.high]
+    critical = [(o.task.period, o.task.deadline, o.task.execution, o.high) for o in higher if o.high]
+    moments = {0} | {moment for other in others for moment in range(0, low, other.period)}
+    return max(_switch_at(s, each, others, critical) for s in moments)
+
+
+def _switch_at(s: int, each: CriticalTask, others: Sequence[PeriodicTask], critical: Sequence[tuple]) -> int:
+    """The response if a job exceeds its low budget s ticks after the release; any number above the deadline if
+    beyond it.
+    """
+    own = each.high + sum((s // other.period + 1) * other.execution for other in others)
+    w = own
+    while w <= each.task.deadline:
+        longer = own
+        for T, D, C_low, C_high in critical:
+            jobs = -(-w // T)
+            late = max(0, min(-(-(w - s - (T - D)) // T) + 1, jobs))  # those that may be due after s
+            longer += late * C_high + (jobs - late) * C_low
+        if longer <= w:
+            return w
+        w = longer
+    return w
 
 
 def _least(own: int, higher: Sequence[PeriodicTask], deadline: int) -> int:
@@ -87,16 +132,19 @@ def _least(own: int, higher: Sequence[PeriodicTask], deadline: int) -> int:
     return w
 
 
-def meets_deadline(each: CriticalTask, above: Sequence[CriticalTask]) -> bool:
+def meets_deadline(each: CriticalTask, above: Sequence[CriticalTask], switch: Switch = _switch_rtb) -> bool:
     """Whether a task meets its deadlines below others, whatever their order: what a search for priorities asks."""
-    return all(bound <= each.task.deadline for _, bound in _bounds(each, above))
+    return all(bound <= each.task.deadline for _, bound in _bounds(each, above, switch))
 
 
-def amc_priorities(tasks: Sequence[CriticalTask]) -> list[CriticalTask] | None:
-    """An order that `amc_rtb` proves, found as `priorities.audsley` does; None if there is none."""
+def amc_priorities(tasks: Sequence[CriticalTask], tight: bool = False) -> list[CriticalTask] | None:
+    """An order that `amc_rtb` proves (`tight`: `amc_max`), found as `priorities.audsley` does; None if there is
+    none.
+    """
+    switch = _switch_max if tight else _switch_rtb
     above, below = list(tasks), []
     while above:
-        lowest = next((t for t in above if meets_deadline(t, [o for o in above if o is not t])), None)
+        lowest = next((t for t in above if meets_deadline(t, [o for o in above if o is not t], switch)), None)
         if lowest is None:
             return None
         above.remove(lowest)

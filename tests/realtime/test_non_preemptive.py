@@ -9,8 +9,8 @@ from reference.realtime.priorities import audsley
 
 from .sets import small_sets, table
 
-# Davis et al. 2007, the example of three messages at 125 kbit/s, in ticks of 0.05 ms: C = 1, T = 2.5, 3.5, 3.5 ms,
-# D = 2.5, 3.25, 3.25 ms
+# Three messages on a bus, after Davis et al. 2007, in ticks of 0.05 ms: C = 1, T = 2.5, 3.5, 3.5 ms, D = 2.5, 3.25,
+# 3.25 ms. The figures are computed here.
 CAN = [replace(task, preemptive=False) for task in table("A 20 50 50\nB 20 70 65\nC 20 70 65")]
 
 
@@ -28,9 +28,10 @@ def test_three_messages_the_second_job_is_late():
 
 
 def test_the_steps_of_buttazzos_example():
-    """Hard Real-Time Computing Systems, section 8.2: the third task starts at 7, its second job at 10, 16, 19, 22.
+    """A set like that of Hard Real-Time Computing Systems, section 8.2; its figures are computed here.
 
-    The times below are the ones that give these steps; the job ends at 25, after 11 ticks.
+    The third task starts at 7. The search for the start of its second job goes over 10, 16 and 19 to 22; the job ends
+    at 25, after 11 ticks.
     """
     tasks = blocked(table("1 3 8\n2 3 9\n3 3 14\n4 2 80"))
     assert list(analysis.instances(tasks[2], tasks[:2], tasks[3:]))[:2] == [10, 11]

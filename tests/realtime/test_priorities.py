@@ -38,7 +38,10 @@ def test_only_audsley_is_optimal_with_deadlines_beyond_the_period():
 
 
 def test_lehoczky_neither_order_is_best_beyond_the_period():
-    """Lehoczky 1990: C, T, D of 52, 100, 110 and 52, 140, 154: the order of the deadlines fails, the other does not."""
+    """C, T, D of 52, 100, 110 and 52, 140, 154: the order of the deadlines fails, the other does not.
+
+    Lehoczky 1990 shows that this happens; the figures are computed here.
+    """
     tasks = table("a 52 100 110\nb 52 140 154")
     assert not fixed_priority(tasks) and fixed_priority(tasks[::-1])
     assert [task.name for task in audsley(tasks) or []] == ["b", "a"]

@@ -1,13 +1,15 @@
 """Random sets: the sum is right, the distribution is even, and nothing is above its limit."""
 
+from collections import Counter
+from itertools import product
 from random import Random
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
+from scipy.stats import chisquare, ks_2samp
 
 from reference.realtime import fixed_priority
-from reference.realtime.random_sets import fixed_sum, task_set, uunifast, uunifast_discard
+from reference.realtime.random_sets import bounded_sum, fixed_sum, task_set, uunifast, uunifast_discard
 from reference.realtime.tasks import utilisation
 
 
@@ -41,6 +43,41 @@ def test_a_fixed_sum_is_as_even_as_discarding():
         assert ks_2samp(ours.max(1), kept.max(1)).pvalue > 1e-3
 
 
+def test_each_limit_is_kept_and_every_point_of_the_grid_is_as_likely():
+    rng, most = Random(4), (4, 2, 3)
+    points = [point for point in product(*(range(one + 1) for one in most)) if sum(point) == 5]
+    drawn = Counter(
+        tuple(round(4 * value) for value in bounded_sum([one / 4 for one in most], 1.25, rng, 4)) for _ in range(4000)
+    )
+    assert set(drawn) == set(points)
+    assert chisquare([drawn[point] for point in points]).pvalue > 1e-3
+    one_after_the_other = Counter(_scaled_back(most, 5, rng) for _ in range(4000))
+    assert chisquare([one_after_the_other[point] for point in points]).pvalue < 1e-6  # the planted mistake
+
+
+def _scaled_back(most, left, rng):
+    """What is often written: each value even between what it may and must be, in turn."""
+    found = []
+    for place, limit in enumerate(most):
+        value = rng.randint(max(0, left - sum(most[place + 1 :])), min(limit, left))
+        found.append(value)
+        left -= value
+    return tuple(found)
+
+
+def test_limits_of_each_task_are_as_even_as_throwing_away():
+    rng, limits = Random(5), (0.9, 0.5, 0.3, 0.2)
+    ours = np.array([bounded_sum(limits, 0.8, rng) for _ in range(1000)])
+    kept = []
+    while len(kept) < 1000:
+        values = uunifast(4, 0.8, rng)
+        if all(value <= limit for value, limit in zip(values, limits)):
+            kept.append(values)
+    assert np.allclose(ours.sum(1), 0.8) and (ours <= limits).all()
+    for place in range(4):
+        assert ks_2samp(ours[:, place], np.array(kept)[:, place]).pvalue > 1e-3
+
+
 def test_a_set_has_what_was_asked_for():
     tasks = task_set(20, 0.7, Random(4), deadlines=(0.6, 0.9))
     assert float(utilisation(tasks)) == pytest.approx(0.7, abs=0.01)
@@ -57,6 +94,9 @@ def test_what_cannot_be_is_refused():
     for draw in (uunifast_discard, fixed_sum):
         with pytest.raises(ValueError, match="cannot sum to 4"):
             draw(3, 4.0, Random(0))
+    for limits, total in (((0.5, 0.2), 0.8), ((), 0.0), ((0.5, -0.1), 0.2)):
+        with pytest.raises(ValueError, match="cannot sum to"):
+            bounded_sum(limits, total, Random(0))
     with pytest.raises(ValueError, match="got 0 tasks"):
         uunifast(0, 0.5, Random(0))
     with pytest.raises(ValueError, match="none of 5 tuples"):

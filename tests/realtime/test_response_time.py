@@ -63,7 +63,11 @@ def test_the_avionics_set_with_blocking_and_jitter():
 
 
 def test_arbitrary_deadlines_the_first_job_is_not_the_worst():
-    """Lehoczky 1990: C, T of 26, 70 and 62, 100; each job of the second waits for the one before."""
+    """Lehoczky 1990, example 3: C, T of 26, 70 and 62, 100; the fifth job of the second is the worst, with 118.
+
+    So said by the documentation of RealTimeScheduling.jl (doi 10.1109/REAL.1990.128748; read 2026-11-23); the other six
+    are computed here.
+    """
     tasks = [PeriodicTask("a", 26, 70), PeriodicTask("b", 62, 100, 118)]
     assert list(instances(tasks[1], tasks[:1])) == [114, 102, 116, 104, 118, 106, 94]
     assert response_times(tasks) == (26, 118) and fixed_priority(tasks)
