@@ -4,6 +4,8 @@
     mpirun -n 4 python -m reference.drive --load 128                      # more cameras than were promised for
     mpirun -n 4 python -m reference.drive --fault silent:perception@2     # the watchdog stops the car
     python -m reference.drive --virtual --fault slow:planning@1-2         # the times of an accelerator, exactly
+    mpirun -n 5 python -m reference.drive --tier cloud --fault silent:cloud@2     # the car answers by itself
+    mpirun -n 5 python -m reference.drive --standby --fault silent:perception@2   # a second perception takes over
 
 A camera speaks at 10 Hz, a radar at 20, an odometer at 50. Each stage has a deadline (realtime/driving/schedule.py),
 and what it misses is counted, with percentiles of its response and the age of the picture that the brake acts on.
@@ -11,7 +13,7 @@ Perception looks at coarser pictures while it is late. If plans stop coming, con
 the car itself. The networks are small ones, trained before the start. On a busy machine take --slow-motion: periods
 and deadlines are that many times as long on the clock, and the report divides what it has measured by as much.
 What is promised: with at most 4 cameras and without a fault no deadline is missed, and the car does not meet the
-obstacle.
+obstacle. A cloud that is gone or late changes nothing in that, and neither does a silent perception with a standby.
 Exit status: 0 if what was promised was kept, 1 if not, 2 for bad input.
 """
 
@@ -26,20 +28,30 @@ import sys
 from typing import Any
 
 from .realtime.driving import report
-from .realtime.driving.schedule import CONTROL, PERCEPTION, PLANNING, STAGES, STATED_LOAD
+from .realtime.driving.schedule import (
+    CONTROL,
+    DEADLINE,
+    FOUR,
+    PERCEPTION,
+    PLANNING,
+    STATED_LOAD,
+    VEHICLE,
+    DriveTeam,
+    team,
+)
 from .realtime.driving.stage import FAULTS, DriveClock, DriveFault
-from .realtime.driving.stages import ControlStage, PerceptionStage, PlanningStage
+from .realtime.driving.stages import CloudStage, ControlStage, PerceptionStage, PlanningStage, StandbyStage
 from .realtime.driving.vehicle import drive_vehicle
 from .worlds import launch
 
-RANKS, MOST_CAMERAS, LONGEST = 4, 512, 60
+MOST_CAMERAS, LONGEST = 512, 60
 
 
 def fault(text: str) -> DriveFault:
     """ "slow:planning@1-2": from second 1 to 2. Raises ArgumentTypeError for what is none."""
     match = re.fullmatch(r"(\w+):(\w+)@(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?", text)
-    if match is None or match[1] not in FAULTS or match[2] not in STAGES:
-        which = f"{' or '.join(FAULTS)}, of {', '.join(STAGES)}"
+    if match is None or match[1] not in FAULTS or match[2] not in DEADLINE:
+        which = f"{' or '.join(FAULTS)}, of {', '.join(DEADLINE)}"
         raise argparse.ArgumentTypeError(
             f"{text!r} is no fault ({which}): write silent:perception@2 or slow:planning@1-2"
         )
@@ -56,6 +68,8 @@ def parser() -> cli.Parser:
     p.add_argument("--load", type=int, default=STATED_LOAD, help=f"cameras to look at (default: {STATED_LOAD})")
     words = "silent:STAGE@FROM-TO or slow:STAGE@FROM-TO, in seconds; may be given several times"
     p.add_argument("--fault", type=fault, action="append", default=[], help=words)
+    p.add_argument("--tier", choices=("car", "cloud"), default="car", help="where pictures may be looked at (car)")
+    p.add_argument("--standby", action="store_true", help="add a second perception that takes over")
     p.add_argument("--seconds", type=int, default=5, help="of the drive (default: 5)")
     p.add_argument("--slow-motion", type=float, default=1.0, help="how many times slower than life (default: 1)")
     p.add_argument("--timeline", metavar="FILE", help="write all jobs as a trace for ui.perfetto.dev")
@@ -70,31 +84,44 @@ def check(comm, options: argparse.Namespace) -> None:
     cli.check_range("--seconds", options.seconds, 1, LONGEST)
     cli.check_range("--slow-motion", options.slow_motion, 1, 100)
     cli.check_writable(comm, "--timeline", options.timeline)
+    here = _team(options)
+    for stage, rank, option in (("cloud", here.cloud, "--tier cloud"), ("standby", here.standby, "--standby")):
+        if rank is None and any(fault.stage == stage for fault in options.fault):
+            raise cli.BadInput(f"--fault of the {stage}, and there is none: add {option}")
     if options.virtual and comm.size > 1:
-        raise cli.BadInput(f"--virtual plays all {RANKS} ranks in one process: start it without mpirun")
-    if not options.virtual and comm.size != RANKS:
-        how = f"mpirun -n {RANKS} python -m reference.drive, or --virtual"
-        raise cli.BadInput(f"a drive has {RANKS} ranks, one a stage, and {comm.size} are running: {how}")
+        raise cli.BadInput(f"--virtual plays all {here.size} ranks in one process: start it without mpirun")
+    if not options.virtual and comm.size != here.size:
+        how = f"mpirun -n {here.size} python -m reference.drive, or --virtual"
+        raise cli.BadInput(f"this drive has {here.size} ranks, one a stage, and {comm.size} are running: {how}")
 
 
-def drive(comm, seconds: int, load: int, slow: float = 1.0, faults: Any = ()) -> list[dict[str, Any]] | None:
-    """One rank's part of a drive. Collective, of four ranks. What all have recorded, on rank 0; None on the others."""
+def _team(options: argparse.Namespace) -> DriveTeam:
+    return team(options.tier == "cloud", options.standby)
+
+
+def drive(
+    comm, seconds: int, load: int, slow: float = 1.0, faults: Any = (), team: DriveTeam = FOUR
+) -> list[dict[str, Any]] | None:
+    """One rank's part of a drive. Collective, of all ranks of the team. What they have recorded, on rank 0 alone."""
     made: Any = _networks(comm.rank)  # learned before the clock starts
     clock = DriveClock(comm, slow)
-    if comm.rank == PERCEPTION:
-        told = PerceptionStage(comm, clock, faults, made, load).run()
-    elif comm.rank == PLANNING:
-        told = PlanningStage(comm, clock, faults, made).run()
-    elif comm.rank == CONTROL:
-        told = ControlStage(comm, clock, faults).run()
+    makers: dict[int | None, Any] = {
+        PERCEPTION: lambda: PerceptionStage(comm, clock, faults, made, load, team),
+        PLANNING: lambda: PlanningStage(comm, clock, faults, made, team),
+        CONTROL: lambda: ControlStage(comm, clock, faults),
+        team.cloud: lambda: CloudStage(comm, clock, faults, made, load),
+        team.standby: lambda: StandbyStage(comm, clock, faults, made, load),
+    }
+    if comm.rank in makers:
+        told = makers[comm.rank]().run()
     else:
-        told = drive_vehicle(comm, clock, seconds * 1000, load)
+        told = drive_vehicle(comm, clock, seconds * 1000, load, team)
     return comm.gather(told)
 
 
 def _networks(rank: int) -> Any:
     """What this rank has learned, and has used once: the first call of a network takes longer."""
-    if rank not in (PERCEPTION, PLANNING):
+    if rank in (VEHICLE, CONTROL):
         return None
     import torch
 
@@ -113,11 +140,12 @@ def _networks(rank: int) -> Any:
 def run(comm, options: argparse.Namespace) -> int:
     """Drive, and tell what came of it."""
     check(comm, options)
-    how = options.seconds, options.load, options.slow_motion, options.fault
-    ranks = launch(drive, RANKS, *how).results[0] if options.virtual else drive(comm, *how)
+    here = _team(options)
+    how = options.seconds, options.load, options.slow_motion, options.fault, here
+    ranks = launch(drive, here.size, *how).results[0] if options.virtual else drive(comm, *how)
     good = True
     if ranks is not None:
-        found = report.summary(ranks, options.load, options.fault)
+        found = report.summary(ranks, options.load, options.fault, here)
         good = report.kept(found)
         if options.json:
             print(cli.as_json(found))

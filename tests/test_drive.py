@@ -6,6 +6,7 @@ import pytest
 
 from reference import drive as program
 from reference.realtime.driving import schedule
+from reference.realtime.offload import FAILURES
 
 from . import programs
 
@@ -15,7 +16,8 @@ def told(capsys):
     """told(*arguments) is (exit status, what the program found), on the virtual cluster."""
 
     def on_virtual_ranks(*arguments):
-        (status, *rest) = programs.on_ranks(program, 4, *arguments, "--json")
+        ranks = 4 + ("cloud" in arguments) + ("--standby" in arguments)
+        (status, *rest) = programs.on_ranks(program, ranks, *arguments, "--json")
         assert set(rest) <= {status}
         return status, json.loads(capsys.readouterr().out)
 
@@ -68,6 +70,76 @@ def test_a_late_stage_is_counted_and_one_that_is_far_too_late_stops_the_car(told
     assert sizes[:3] == [64, 32, 16]
 
 
+def test_a_cloud_answers_most_pictures_and_saves_energy_without_a_late_one(told):
+    status, found = told("--tier", "cloud", "--seconds", "4")
+    cloud = found["cloud"]
+    assert status == 0 and found["promised"] and found["late"] == 0
+    assert cloud["asked"] == 40 and 30 <= cloud["used"] < 40, "the link is lossy"
+    by_itself = (40 - cloud["used"]) * schedule.energy(4, 32)
+    assert cloud["joules"] == pytest.approx(40 * schedule.RADIO + by_itself)
+    assert cloud["alone"] == pytest.approx(40 * schedule.energy(4, 64)) and cloud["joules"] < cloud["alone"] / 2
+    assert found["sizes"] == {"64": cloud["used"], "32": 40 - cloud["used"]}
+
+
+@pytest.mark.parametrize("kind", ["silent", "slow"])
+def test_a_cloud_that_vanishes_on_the_way_costs_no_deadline_that_was_promised(told, kind):
+    status, found = told("--tier", "cloud", "--fault", f"{kind}:cloud@1", "--seconds", "4")
+    assert status == 0 and found["promised"] and found["late"] == 0
+    assert found["stops"] == {"control": None, "vehicle": None}
+    assert 5 <= found["cloud"]["used"] <= 10, "only before"
+    assert found["cloud"]["asked"] <= 10 + 2 * FAILURES, "three failures, a pause of 20 pictures, three more"
+    assert found["stages"]["perception"]["jobs"] == 40
+
+
+def test_nobody_asks_a_cloud_that_is_too_far_away(told, monkeypatch):
+    monkeypatch.setattr(schedule, "CLOUD_LINK", schedule.LossyLink(least=40.0))
+    status, found = told("--tier", "cloud", "--seconds", "1")
+    assert status == 0 and found["cloud"]["asked"] == 0
+    assert found["cloud"]["joules"] == found["cloud"]["alone"]
+
+
+def test_with_the_cloud_too_the_own_answer_gets_coarser_until_it_fits(told):
+    _, found = told("--tier", "cloud", "--load", "8", "--fault", "silent:cloud@0", "--seconds", "1")
+    assert found["late"] == 1 and set(found["sizes"]) == {"32", "16"}
+
+
+@pytest.mark.parametrize("at", [1.0, 1.001, 1.05, 1.099])
+def test_a_standby_takes_over_within_the_bound_and_the_car_drives_on(told, at):
+    status, found = told("--standby", "--fault", f"silent:perception@{at}", "--seconds", "2")
+    assert status == 0 and found["promised"] and found["late"] == 0
+    assert found["stops"] == {"control": None, "vehicle": None}
+    takeover = found["takeover"]
+    first = 1000 if at == 1.0 else 1100  # the first picture that perception does not answer
+    assert takeover["at"] == pytest.approx(first + schedule.TAKEOVER, abs=0.5)
+    assert takeover["at"] - takeover["after"] <= takeover["bound"] + 0.5 == schedule.takeover_bound() + 0.5
+    assert found["age"]["worst"] <= found["age"]["bound"], "not even the picture at the brake is too old"
+
+
+def test_a_perception_that_comes_back_is_heard_again_and_no_picture_twice(told):
+    _, found = told("--standby", "--fault", "silent:perception@0.5-1", "--seconds", "2")
+    assert found["stages"]["planning"]["jobs"] == 20 and found["takeover"]["again"] == 10
+
+
+def test_a_standby_that_lives_beside_a_perception_that_does_says_nothing(told):
+    status, found = told("--standby", "--seconds", "1")
+    assert status == 0 and found["takeover"]["at"] is None and found["stages"]["standby"]["jobs"] == 0
+    status, found = told("--standby", "--fault", "slow:standby@0.2", "--seconds", "1")
+    assert status == 0 and found["promised"] and found["late"] == 0
+
+
+def test_when_the_standby_falls_silent_too_the_car_stops(told):
+    _, found = told("--standby", "--fault", "silent:perception@0.5", "--fault", "silent:standby@1", "--seconds", "3")
+    (silence,) = found["silences"]
+    assert not found["promised"] and silence["start"] == 1000
+    assert 0 < found["stops"]["control"] - silence["start"] <= silence["bound"] and found["speed"] == 0
+
+
+def test_without_cloud_and_perception_the_standby_answers_alone(told):
+    faults = "--fault", "silent:cloud@0.5", "--fault", "silent:perception@1"
+    status, found = told("--tier", "cloud", "--standby", *faults, "--seconds", "2")
+    assert status == 0 and found["promised"] and found["late"] == 0 and found["takeover"]["at"] > 1000
+
+
 def test_slow_motion_stretches_periods_and_not_the_accelerator(told):
     _, found = told("--slow-motion", "4", "--seconds", "1")
     assert found["stages"]["perception"]["worst"] == pytest.approx(schedule.perception_time(4, 64) / 4, abs=0.5)
@@ -98,3 +170,16 @@ def test_real_ranks_drive_and_stop_when_perception_falls_silent(capsys):
     told = found["stages"]["control"]
     assert told["jobs"] + told["skipped"] == 100, "each message of the odometer was answered or counted"
     assert found["stages"]["perception"]["jobs"] <= 6
+
+
+@pytest.mark.mpi
+def test_real_ranks_drive_on_without_the_cloud_and_without_perception(capsys):
+    """No time is asserted: a busy machine is late."""
+    arguments = ["--tier", "cloud", "--standby", "--seconds", "2", "--slow-motion", "3", "--json"]
+    faults = ["--fault", "silent:cloud@0.4", "--fault", "silent:perception@1"]
+    assert len(programs.on_ranks(program, 6, *arguments, *faults, world="mpi")) == 6
+    found = json.loads(capsys.readouterr().out)
+    told = found["stages"]["planning"]
+    assert found["promised"] and told["jobs"] + told["skipped"] >= 10, "plans go on after a second"
+    assert found["stages"]["perception"]["jobs"] <= 12 and found["takeover"]["at"] > 0
+    assert found["cloud"]["used"] <= 6 and found["cloud"]["asked"] <= 12

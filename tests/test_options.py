@@ -32,7 +32,11 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["--slow-motion", "nan"], "--slow-motion must be from 1 to 100, got nan"),
         (["--timeline", "/nowhere/x"], "--timeline /nowhere/x cannot be written"),
         (["--virtual"], "--virtual plays all 4 ranks in one process: start it without mpirun"),
-        ([], "a drive has 4 ranks, one a stage, and 2 are running"),
+        (["--tier", "sea"], "argument --tier: invalid choice: 'sea'"),
+        (["--fault", "silent:cloud@1"], "--fault of the cloud, and there is none: add --tier cloud"),
+        (["--fault", "slow:standby@1"], "--fault of the standby, and there is none: add --standby"),
+        (["--tier", "cloud", "--standby"], "this drive has 6 ranks, one a stage, and 2 are running"),
+        ([], "this drive has 4 ranks, one a stage, and 2 are running"),
     ],
     "reference.memory": [
         (["--parameters", "0"], "argument --parameters: '0' is not a number of parameters; write 70e9, 70B or 350M"),

@@ -5,7 +5,8 @@ tests of whether deadlines are met, priorities.py and partition.py what they cho
 mixed_criticality.py, servers.py, locks.py and self_suspension.py have tasks that are more than independent. simulate.py
 plays what the others claim (dispatch.py: policies, engine.py: events, runs.py: what it did), gantt.py draws it.
 random_sets.py draws sets of tasks; probability.py has tails, votes and availability. embodied.py and answer_tiers.py
-are two exercises, offload.py asks the cloud, deterministic.py measures a loop, driving/ is a drive in four processes.
+are two exercises, offload.py asks the cloud, failover.py puts a standby in place, deterministic.py measures a loop,
+driving/ is a drive in four processes.
 """
 
 from .dispatch import EarliestDeadlineFirst, FixedPriority, LeastLaxityFirst, RoundRobin, SchedulingPolicy

@@ -19,6 +19,7 @@ Source    Kumar and Lu, Cloud Computing for Mobile Users, IEEE Computer 43 (2010
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,6 +40,11 @@ class LossyLink:
         """Milliseconds until each answer, shape (n,); infinite for those that are lost."""
         times = self.least + rng.gamma(2, self.jitter / 2, n)
         return np.where(rng.random(n) < self.loss, np.inf, times)
+
+    def in_time(self, patience: float) -> float:
+        """The chance that an answer comes within so many ms."""
+        spare = max(0.0, patience - self.least) / (self.jitter / 2)
+        return (1 - self.loss) * (1 - math.exp(-spare) * (1 + spare))
 
 
 class OffloadJob(NamedTuple):
@@ -71,18 +77,38 @@ def pays(job: OffloadJob, chance: float) -> bool:
     return job.radio_energy < chance * job.own_energy
 
 
+@dataclass
+class OffloadDecision:
+    """Decides job by job. chance: that an answer comes in time, as the car expects."""
+
+    job: OffloadJob
+    chance: float
+    failures: int = 0
+    quiet: int = 0
+
+    def ask(self) -> bool:
+        """Whether the next job asks the cloud. Call it once a job."""
+        if self.quiet or not pays(self.job, self.chance):
+            self.quiet = max(0, self.quiet - 1)
+            return False
+        return True
+
+    def answered(self, used: bool) -> None:
+        """Learn whether the answer came in time; too many failures in a row end the asking for a while."""
+        self.failures = 0 if used else self.failures + 1
+        if self.failures == FAILURES:
+            self.failures, self.quiet = 0, PAUSE
+
+
 def offloaded(job: OffloadJob, answers: np.ndarray, chance: float) -> OffloadRecord:
     """Play jobs one after the other. answers: ms until the cloud's answer to each; chance: what the car expects."""
-    n, failures, quiet = len(answers), 0, 0
+    n, decision = len(answers), OffloadDecision(job, chance)
     asked, used, done = np.zeros(n, bool), np.zeros(n, bool), np.full(n, job.own_time)
     for k, answer in enumerate(answers):
-        if quiet or not pays(job, chance):
-            quiet = max(0, quiet - 1)
+        if not decision.ask():
             continue
         asked[k], used[k] = True, answer <= job.patience
         done[k] = answer if used[k] else job.patience + job.own_time
-        failures = 0 if used[k] else failures + 1
-        if failures == FAILURES:
-            failures, quiet = 0, PAUSE
+        decision.answered(bool(used[k]))
     energy = asked.sum() * job.radio_energy + (~used).sum() * job.own_energy
     return OffloadRecord(asked, used, done, float(energy))

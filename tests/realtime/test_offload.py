@@ -33,6 +33,13 @@ def test_a_cloud_that_is_gone_costs_few_requests_and_no_deadline(answers):
     assert record.used[1000 + PAUSE :].mean() > 0.8, "it comes back"
 
 
+@pytest.mark.parametrize("patience", [30.0, 40.0, 47.0, 60.0, 100.0])
+def test_the_chance_of_an_answer_in_time_is_the_share_of_those_that_are(patience):
+    link = LossyLink()
+    share = np.mean(link.answers(100_000, np.random.default_rng(2)) <= patience)
+    assert link.in_time(patience) == pytest.approx(share, abs=0.005)
+
+
 def test_nobody_asks_where_it_does_not_pay(answers):
     job = OffloadJob(radio_energy=1.4)
     assert pays(job, 0.95) and not pays(job, 0.9)

@@ -5,7 +5,7 @@ A stage ends when each of those that speak to it has said that it ends, and then
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ... import mpi
@@ -13,6 +13,7 @@ from .schedule import DEADLINE, TRIGGER
 
 END, FAULTS = "end", ("silent", "slow")
 SLOWER = 2  # deadlines that a job of a slow stage takes in addition
+LOOK = 0.25  # ms from look to look of a virtual rank that waits for a message or a time
 
 
 class DriveMessage(NamedTuple):
@@ -67,14 +68,14 @@ class DriveClock:
 
 
 class DriveStage:
-    """A stage: `work(message)` of a subclass gives its answer; `after` is the rank that gets it."""
+    """A stage: `work(message)` of a subclass gives its answer; the ranks of `after` get it."""
 
     name: str
     sources: tuple[int, ...]
-    after: int
+    after: tuple[int, ...]
 
     def __init__(self, comm, clock: DriveClock, faults: list[DriveFault]):
-        self.comm, self.clock = comm, clock
+        self.comm, self.clock, self.ended = comm, clock, 0
         self.faults = [fault for fault in faults if fault.stage == self.name]
         self.newest: dict[str, DriveMessage] = {}
         self.jobs: list[StageJob] = []
@@ -83,20 +84,23 @@ class DriveStage:
 
     def run(self) -> dict[str, Any]:
         """Answer until all sources have ended; what there is to report."""
-        ended = 0
-        while ended < len(self.sources):
+        while self.ended < len(self.sources):
             begun = False
             for message in arrived(self.comm):
-                ended += message.kind == END
-                if message.kind == TRIGGER[self.name]:
+                if self.take(message):
                     self.skipped += begun  # an older one, which nobody will answer
                     begun = True
-                self.newest[message.kind] = message
             if begun:
                 self.answer(self.newest[TRIGGER[self.name]])
-        self.tell(DriveMessage(END))
+        self.leave()
         mpi.waitall(self.sent)
-        return {"jobs": self.jobs, "skipped": self.skipped, **self.told()}
+        return {"name": self.name, "jobs": self.jobs, "skipped": self.skipped, **self.told()}
+
+    def take(self, message: DriveMessage) -> bool:
+        """Keep a message; whether it asks for an answer."""
+        self.ended += message.kind == END
+        self.newest[message.kind] = message
+        return message.kind == TRIGGER[self.name]
 
     def answer(self, trigger: DriveMessage) -> None:
         """One job, unless a fault keeps the stage from it."""
@@ -106,22 +110,51 @@ class DriveStage:
         answer = self.work(trigger)
         if fault == "slow":
             self.clock.sleep(SLOWER * DEADLINE[self.name])
-        now = self.clock.now()
-        self.jobs.append(StageJob(trigger.sent, now, answer.taken, self.level))
-        self.tell(answer._replace(sent=now))
-        self.learn(now - trigger.sent)
+        self.learn(self.clock.now() - trigger.sent)
+        if answer is not None and self.speaks(trigger):
+            now = self.clock.now()
+            self.jobs.append(StageJob(trigger.sent, now, answer.taken, self.level))
+            self.tell(answer._replace(sent=now))
 
     def tell(self, message: DriveMessage) -> None:
+        """Send to all that come after, without waiting."""
+        for rank in self.after:
+            self.send(message, rank)
+
+    def send(self, message: DriveMessage, rank: int) -> None:
         """Send without waiting."""
-        self.sent.append(self.comm.isend(message, self.after))
+        self.sent.append(self.comm.isend(message, rank))
+
+    def leave(self) -> None:
+        """Tell the others that this stage has ended."""
+        self.tell(DriveMessage(END))
+
+    def wait(self, source: int, until: float, seen: Callable[[], bool]) -> bool:
+        """Take messages of one rank until `seen()`, or until a time (ms). Whether it was seen."""
+
+        def over() -> bool:
+            while self.comm.iprobe(source=source):
+                self.take(self.comm.recv(source=source))
+            return seen() or self.clock.now() >= until
+
+        if isinstance(self.comm, mpi.Comm):
+            mpi.poll(over)
+        else:
+            while not over():
+                self.clock.sleep(min(LOOK, until - self.clock.now()))
+        return seen()
 
     def charge(self, ms: float) -> None:
         """On the virtual cluster, let the accelerator take so long; real ranks have taken their own time."""
         mpi.charge(self.comm, ms / 1e3, self.name)
 
-    def work(self, trigger: DriveMessage) -> DriveMessage:
-        """The answer to a message of the trigger."""
+    def work(self, trigger: DriveMessage) -> DriveMessage | None:
+        """The answer to a message of the trigger; None if there is none."""
         raise NotImplementedError
+
+    def speaks(self, trigger: DriveMessage) -> bool:
+        """Whether the answer is told to others."""
+        return True
 
     def learn(self, response: float) -> None:
         """What a stage does when it knows how long (ms) it took."""

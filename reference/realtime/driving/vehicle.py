@@ -8,16 +8,19 @@ import numpy as np
 
 from ... import mpi
 from .scene import HARDEST, DrivenCar, pictures
-from .schedule import COMMAND_SILENCE, CONTROL, PERCEPTION, PLANNING, SENSORS, SIZES, releases
+from .schedule import COMMAND_SILENCE, CONTROL, FOUR, PERCEPTION, PLANNING, SENSORS, SIZES, DriveTeam, releases
 from .stage import END, DriveClock, DriveMessage, arrived
 
 DRAWN = 4  # cameras whose pictures are drawn and sent; perception takes copies for further ones
 
 
-def drive_vehicle(comm, clock: DriveClock, until: int, load: int, seed: int = 0) -> dict[str, Any]:
+def drive_vehicle(
+    comm, clock: DriveClock, until: int, load: int, team: DriveTeam = FOUR, seed: int = 0
+) -> dict[str, Any]:
     """Drive for `until` ms with so many cameras; what there is to report."""
     car, rng, sent = DrivenCar(), np.random.default_rng(seed), []
-    heard, wanted, stopped, at, behind = 0.0, 0.0, None, 0, 0.0
+    heard, wanted, stopped, at, behind, shots = 0.0, 0.0, None, 0, 0.0, 0
+    standby = [team.standby] if team.standby is not None else []
     for at_ms, due in releases(until):
         clock.sleep(at_ms - clock.now())
         behind = max(behind, clock.now() - at_ms)
@@ -30,12 +33,14 @@ def drive_vehicle(comm, clock: DriveClock, until: int, load: int, seed: int = 0)
         at = at_ms
         for name in due:
             message = DriveMessage(name, clock.now(), clock.now(), sensed(name, car, load, rng))
-            sent.append(comm.isend(message, SENSORS[name].to))
-    sent += [comm.isend(DriveMessage(END), rank) for rank in (PERCEPTION, PLANNING, CONTROL)]
+            shots += name == "camera"
+            to = [SENSORS[name].to, *(standby if name == "camera" else [])]
+            sent += [comm.isend(message, rank) for rank in to]
+    sent += [comm.isend(DriveMessage(END), rank) for rank in (PERCEPTION, PLANNING, CONTROL, *standby)]
     while not any(message.kind == END for message in arrived(comm)):
         pass
     mpi.waitall(sent)
-    return {"gap": car.gap, "speed": car.speed, "stopped": stopped, "behind": behind}
+    return {"gap": car.gap, "speed": car.speed, "stopped": stopped, "behind": behind, "pictures": shots}
 
 
 def sensed(name: str, car: DrivenCar, load: int, rng: np.random.Generator) -> Any:

@@ -28,3 +28,13 @@ def test_the_stated_load_fits_and_the_next_size_is_a_quarter():
     assert schedule.perception_time(schedule.STATED_LOAD, 64) <= 0.8 * schedule.DEADLINE["perception"]
     fine, coarse = (schedule.perception_time(8, size) - schedule.CALL for size in (64, 32))
     assert fine == 4 * coarse
+
+
+def test_after_the_cloud_there_is_time_for_an_own_answer_and_the_standby_waits_for_that_and_is_in_time():
+    patience = schedule.offload_job(schedule.STATED_LOAD).patience
+    own = schedule.perception_time(schedule.STATED_LOAD, 32)
+    assert own <= schedule.OWN_ANSWER
+    assert patience + own < schedule.TAKEOVER < schedule.DEADLINE["perception"]
+    assert schedule.takeover_bound() == 100 + 55
+    assert schedule.team(cloud=True, standby=True) == (4, 5) and schedule.team(False, True) == (None, 4)
+    assert [schedule.team(*each).size for each in ((False, False), (True, False), (True, True))] == [4, 5, 6]
