@@ -199,8 +199,6 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["--recompute"], "--recompute full computes blocks of a GPT again: take --model gpt, got --model mlp"),
         (["--recompute", "every:0"], "recompute is one of none, full, selective, every:K, sqrt with a number K of"),
         (["--recompute", "2"], "argument --recompute: recompute is one of none, full, selective, every:K, sqrt"),
-        (["--recompute", "sqrt", "--layers", "4", "--zero", "3", "--model", "gpt"], "take full or selective"),
-        (["--recompute", "every:2", "--data", "2", "--zero", "3", "--model", "gpt"], "a unit of ZeRO-3 is a block"),
         (
             ["--recompute", "selective", "--stages", "2", "--schedule", "ZB-H1", "--model", "gpt"],
             "ZB-H1 goes backward in two parts, I and W, so that a part of a stage cannot be computed again: take",

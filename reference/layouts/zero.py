@@ -20,7 +20,6 @@ from torch import nn
 from torch.optim import Optimizer
 
 from ..data_parallel.groups import check_groups
-from ..recompute.policies import policy
 from ..tiers.files import FileTier
 from ..tiers.tier import FREE
 from ..zero.group import Group
@@ -75,11 +74,6 @@ class Zero(DataParallel):
         S, default = chosen.shard_groups, DataParallel.options["bucket"].default
         if chosen.zero == 3 and chosen.bucket != default:
             raise ValueError("--bucket is for --zero 1 and 2: stage 3 moves the units of the model")
-        if chosen.zero == 3 and policy(chosen.recompute).run(chosen.layers or self.layers) > 1:
-            raise ValueError(
-                f"--recompute {chosen.recompute}: a unit of --zero 3 is a block, which gathers its weights by itself, "
-                f"so blocks cannot be computed again together: take full or selective"
-            )
         if S and chosen.zero != 3:
             raise ValueError(f"--shard-groups is for --zero 3, got --zero {chosen.zero}")
         if S:

@@ -92,8 +92,6 @@ def refused(how: Composition) -> str:
             f"{how.schedule.name} updates while micro-batches are under way, so there is no moment for {what}: take a "
             f"schedule that flushes"
         )
-    if how.zero == 3 and how.recompute not in ("none", "full", "selective"):
-        return f"a unit of ZeRO-3 is a block, so that recompute is none, full or selective, got {how.recompute!r}"
     try:
         check_recompute(how.recompute, how.schedule)
     except ValueError as error:

@@ -4,6 +4,8 @@ Idea      A module's own hooks are called before and after its forward pass. The
           gradient of one of its outputs is there: a hook on the output. It has left when the gradients of the inputs
           are there. A hook on an input would wait for the gradients of its other uses, too (a residual connection);
           so the unit gets what an operation passes on that does nothing but call back in its backward pass.
+          A checkpoint around several units runs them without a record first. Such a unit is met again in the backward
+          pass: it is marked then, when the record is made, so that it is left as soon as its own part of it has ended.
 Source    torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py in PyTorch 2.13 (RegisterPostBackwardFunction).
 """
 
@@ -61,11 +63,15 @@ def watch(events: Events, unit: Unit) -> list[Any]:
         events.after_backward(unit)
 
     def enter(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        if in_backward():
+        again = in_backward()
+        if again:
             events.before_recomputation(unit)
+        else:
+            events.before_forward(unit)
+        marked = again and unit.calls  # in the forward pass: its checkpoint keeps autograd's graph
+        if marked or not torch.is_grad_enabled():
             return args, kwargs
-        events.before_forward(unit)
-        return _mark_inputs(unit, Call(ended), args, kwargs) if torch.is_grad_enabled() else (args, kwargs)
+        return _mark_inputs(unit, Call(ended), args, kwargs)
 
     def leave(_: nn.Module, args: tuple, output: Any) -> None:
         if in_backward():

@@ -36,6 +36,7 @@ from .hooks import watch
 from .optimizer import MakeOptimizer, shard_optimizer
 from .shards import Cut, by_rows
 from .stage import Stage
+from .unit_order import UnitOrder
 from .units import Unit, check_units, default_units, make_units
 
 
@@ -99,9 +100,7 @@ class Stage3(Stage):
         self.groups = [group for unit in self.all_units for group in unit.groups]
         self.optimizer = shard_optimizer(comm, make_optimizer, named, self.trained)
         self.samples: float = 0  # that the gradients are of, on this rank
-        self._order: list[Unit] = []  # forward passes whose backward pass is to come
-        self._first = 0  # where in it the present forward pass of the module begins
-        self._known: list[Unit] = []  # the order of the last one
+        self._order = UnitOrder()
         self._reducing: list = []  # the reduction under way
         self._complete, self._sync = True, True
         self._counting: Any = None  # the sum of `samples` over the ranks, under way
@@ -121,11 +120,11 @@ class Stage3(Stage):
         With sync the shards have the mean gradient, over all samples of all ranks, whose number is returned.
         Without, gradients and counts are added up for the backward pass that will synchronise (see accumulate).
         A rank that has no data takes part, with the total of an empty batch and count 0; or with any constant, and
-        then gathers and reduces as the others do if these run each unit once, in their order.
+        then gathers and reduces as the others do if these run each unit once, in their order, and again one by one.
 
         Raises ValueError on every rank if a count is below 0 or the counts of all ranks are 0.
         """
-        if not total.requires_grad and not self._order:
+        if not total.requires_grad and not self._order.open:
             self._forward_without_data()
         if self._complete:
             self._begin_step()
@@ -146,10 +145,10 @@ class Stage3(Stage):
         if unit is self.root:
             self._begin_forward()
         else:
-            self._order.append(unit)
+            self._order.come_to(unit)
         self._make_whole(unit, again=False)
         unit.used = True
-        self._prefetch(self._known[len(self._order) - self._first :], again=False)
+        self._prefetch(self._order.ahead(), again=False)
 
     def after_forward(self, unit: Unit) -> None:
         """Free its weights, unless the backward pass is to find them."""
@@ -164,12 +163,13 @@ class Stage3(Stage):
             return  # the gradient of another output has come
         unit.in_backward = True
         self._make_whole(unit, again=True)
-        while unit in self._order and self._order.pop() is not unit:
-            pass
-        self._prefetch(self._order[::-1], again=True)
+        self._order.come_back_to(unit)
+        self._prefetch(self._order.behind(), again=True)
 
     def after_backward(self, unit: Unit) -> None:
         """Free its weights; after the last of its calls, begin to reduce its gradients."""
+        if not unit.in_backward:  # it was computed again
+            self._order.come_back_to(unit)
         unit.in_backward = False
         if self.reshard_after_forward or not unit.calls:
             self._free(unit)
@@ -177,8 +177,9 @@ class Stage3(Stage):
             self._reduce(unit)
 
     def before_recomputation(self, unit: Unit) -> None:
-        """A checkpoint runs the unit again in the backward pass: gather its weights. Its own turn will free them."""
+        """A checkpoint runs the unit again in the backward pass: gather its weights, which its own turn will free."""
         self._make_whole(unit, again=True)
+        self._prefetch(self._order.after(unit), again=True)
 
     # Moves ------------------------------------------------------------------------------------------------------------
 
@@ -229,12 +230,12 @@ class Stage3(Stage):
     def _begin_forward(self) -> None:
         if self._unfinished:
             self._forget()
-        self._unfinished, self._first = True, len(self._order)
+        self._unfinished = True
+        self._order.begin()
 
     def _end_forward(self) -> None:
-        self._unfinished, self._known = False, self._order[self._first :]
-        if not torch.is_grad_enabled():
-            del self._order[self._first :]
+        self._unfinished = False
+        self._order.end(recorded=torch.is_grad_enabled())
 
     def _end_backward(self) -> None:
         """Free and reduce what no mark has told of: the root, and units whose input needs no gradient."""
@@ -244,7 +245,7 @@ class Stage3(Stage):
                 self._reduce(unit)
             unit.in_backward, unit.unmarked = False, False
         self._wait_for_reduction()
-        self._order.clear()
+        self._order.open.clear()
         self._unfinished = False
 
     def _finish_count(self) -> float:
@@ -279,22 +280,21 @@ class Stage3(Stage):
         self._wait_for_reduction()
         if self._counting:
             self._counting[1].Wait()
-        self._order.clear()
-        self._counting = None
+        self._order, self._counting = UnitOrder(), None
         self._begin_step()
 
     # A rank that has nothing to compute -------------------------------------------------------------------------------
 
     def _forward_without_data(self) -> None:
         self.before_forward(self.root)
-        for unit in self._known or self.units:
+        for unit in self._order.last or self.units:
             self.before_forward(unit)
             self.after_forward(unit)
         self.after_forward(self.root)
 
     def _backward_without_data(self) -> None:
         self.before_backward(self.root)
-        while self._order:
-            unit = self._order[-1]
+        while self._order.open:
+            unit = self._order.open[-1]
             self.before_backward(unit)
             self.after_backward(unit)

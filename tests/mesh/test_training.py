@@ -126,7 +126,7 @@ LAYOUTS = [
     Case(d=2, c=2, clip=CLIP),
     Case(d=2, c=2, zero=1, m=2, clip=CLIP),
     Case(d=2, c=2, zero=2, attention="ulysses"),
-    Case(d=2, c=2, zero=3, tokens="striped", recompute="full", clip=CLIP),
+    Case(d=2, c=2, zero=3, tokens="striped", recompute="every:2", clip=CLIP),
     Case(t=2, c=2, form=("sequence",), clip=CLIP),
     Case(t=2, c=2, attention="ulysses", tokens="contiguous"),
     Case(t=2, c=2, attention="ulysses", kv_heads=2, order="tp-cp-dp-pp"),

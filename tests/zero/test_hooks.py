@@ -5,6 +5,7 @@ import gc
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 from reference.zero.hooks import watch
 from reference.zero.units import Unit
@@ -84,3 +85,15 @@ def test_an_input_that_is_changed_in_place_is_refused_by_torch():
     watch(Seen(), unit)
     with pytest.raises(RuntimeError, match="is being modified inplace"):
         unit.module(torch.ones(2, requires_grad=True) * 1)
+
+
+@pytest.mark.parametrize("reentrant, marks", [(True, [0, 1]), (False, [1, 1])])
+def test_a_pass_is_marked_once_when_its_record_is_made(reentrant, marks):
+    """A checkpoint that keeps no graph has the record of the second run, the other one that of the first."""
+    seen, (a, _) = watched()
+    counted = []
+    a.module.register_forward_hook(lambda *_: counted.append(len(a.calls)))
+    x = torch.ones(2, requires_grad=True)
+    with set_checkpoint_early_stop(False):
+        checkpoint(lambda x: a.module(x, others=[x.exp()])["sum"], x, use_reentrant=reentrant).sum().backward()
+    assert counted == marks and seen.calls.count("after_backward a") == 1 and not a.calls

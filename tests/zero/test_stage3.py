@@ -10,6 +10,7 @@ from torch.utils.checkpoint import checkpoint
 
 from reference.models import GPT, MLP, Data, loss_sum, share
 from reference.perf.meter import Meter
+from reference.recompute.policies import in_runs
 from reference.worlds import launch
 from reference.zero import clip
 from reference.zero.shards import by_rows, flat
@@ -179,6 +180,31 @@ class Checkpointed(Blocks):
         return checkpoint(lambda x: d(c(x) + x), x, use_reentrant=False)
 
 
+class Pairs(Blocks):
+    """Two blocks at a time keep the input of the first, and are run again together."""
+
+    def body(self, x):
+        return in_runs([lambda x, block=block: x + block(x) for block in self.blocks], 2)(x)
+
+
+class PairsByTorch(Blocks):
+    """The same by torch's checkpoint that keeps no graph."""
+
+    def body(self, x):
+        a, b, c, d = self.blocks
+        for one, two in ((a, b), (c, d)):
+            x = checkpoint(lambda x, one=one, two=two: (y := x + one(x)) + two(y), x, use_reentrant=True)
+        return x
+
+
+class TwiceInPairs(Blocks):
+    """Blocks that are run again together are used outside, too, before and after."""
+
+    def body(self, x):
+        a, b, c, _ = self.blocks
+        return c(in_runs([a, b, c, a], 2)(x + a(x)))
+
+
 class Twice(Blocks):
     """A block is used twice, one is never."""
 
@@ -244,7 +270,10 @@ def serial_steps(make):
     return weights(module.parameters())
 
 
-@pytest.mark.parametrize("make", [Checkpointed, Twice, NoInputGradient, Frozen, Tied])
+AGAIN = [Checkpointed, Pairs, PairsByTorch, TwiceInPairs]
+
+
+@pytest.mark.parametrize("make", [*AGAIN, Twice, NoInputGradient, Frozen, Tied])
 def test_models_that_are_not_a_row_of_blocks(make):
     expected = serial_steps(make)
     for options in ({"accumulate": "whole"}, {"reshard_after_forward": False}, {"prefetch": 2}):
@@ -273,8 +302,8 @@ def test_a_rank_without_data_takes_part(world):
 # What is whole, and when ----------------------------------------------------------------------------------------------
 
 
-def logged(comm, prefetch, reshard=True, steps=2):
-    module, log = Blocks(), []
+def logged(comm, prefetch, reshard=True, steps=2, make=Blocks):
+    module, log = make(), []
     stage = Stage3(comm, module, torch.optim.SGD, prefetch=prefetch, reshard_after_forward=reshard, log=log)
     for step in range(steps):
         log.clear()
@@ -289,6 +318,32 @@ def test_each_unit_is_gathered_twice_and_freed_twice_in_this_order():
     back = [f"{what} {k}" for k in (3, 2, 1, 0) for what in ("gather", "whole", "free", "reduce")]
     assert [m for m in log if "reduced" not in m] == [
         *["gather root", "whole root", *around, *back, "free root", "reduce root"]
+    ]
+
+
+@pytest.mark.parametrize("make", [Pairs, PairsByTorch])
+def test_units_that_are_computed_again_together_are_gathered_twice_and_leave_in_turn(make):
+    log = launch(partial(logged, make=make), 2, 0).results[1]
+    back = [m for m in log[log.index("free 3") + 1 :] if m.split()[0] in ("whole", "free", "reduce")]
+    assert back == [
+        *["whole 2", "whole 3", "free 3", "reduce 3", "free 2", "reduce 2"],
+        *["whole 0", "whole 1", "free 1", "reduce 1", "free 0", "reduce 0", "free root", "reduce root"],
+    ]
+    assert sum("gather" in m for m in log) == 1 + 2 * 4 and most_there(log) == 2
+
+
+def test_and_the_next_of_them_is_on_its_way_while_one_is_computed_again():
+    def program(comm):
+        module, log = Pairs(), []
+        stage = Stage3(comm, module, torch.optim.SGD, log=log)
+        for name, block in module.blocks.named_children():
+            block.register_forward_hook(lambda *_, name=name: log.append(Moment(0, name, "computed")))
+        stage.backward(module(inputs(0)).square().sum(), 6)
+        log = [f"{what} {unit[-1]}" for _, unit, what in log if unit[-1] in "01" and "reduce" not in what]
+        return log[log.index("computed 1") + 1 :]  # of the backward pass
+
+    assert launch(program, 2).results[0] == [
+        *["gather 0", "whole 0", "gather 1", "computed 0", "whole 1", "computed 1", "free 1", "free 0"]
     ]
 
 
