@@ -31,9 +31,10 @@ def top_k_bytes(d, k):
     d = 1, where there is nothing to choose between and an index has no bits; for d = 1024 it is 10, not 11.
 
     So the largest 1 % of a million numbers take 1.6 % of the bytes, and with indices of 32 bits 2 %: a fifty-fold
-    saving, not a hundred-fold. Where k is a large part of d, a bitmap of d bits is shorter than indices, and from k = d
-    * 32 / (32 + bits) on the whole gradient is. Sorted indices could be sent as differences, in about log2(d / k) + 2
-    bits each (Elias, Golomb). Follow-up: random-k needs no indices at all. What must the ranks share instead?
+    saving, not a hundred-fold. From k = d / bits on a bitmap of d bits is shorter than the indices, and from k = d * 32
+    / (32 + bits) on values with indices are longer than the whole gradient. Sorted indices could be sent as
+    differences, in about log2(d / k) + 2 bits each (Golomb, Elias-Fano). Follow-up: random-k needs no indices at all.
+    What must the ranks share instead?
     """
     return 4 * k + (k * (d - 1).bit_length() + 7) // 8
 

@@ -11,8 +11,8 @@ Idea      x <- W x, where row i of the mixing matrix W says what rank i makes of
           do not add up to 1: the ranks agree in the end, on something that is not the mean. On average over
           many runs it is, if all are equally fast, and not otherwise.
           Who meets whom is a pure function of (rank, ranks, step, seed): no message is needed to find a partner.
-          D-PSGD: w_i <- (W w)_i - eta g_i(w_i). Nobody holds "the" weights; the ranks' differ by what a step moves
-          them, times the inverse of the gap.
+          D-PSGD: w_i <- (W w)_i - eta g_i(w_i). Nobody holds "the" weights; the ranks' differ by at most what a
+          step moves them, divided by the gap (of a fixed symmetric W).
 Sends     n bytes to each neighbour, whatever P: no rank carries the others' traffic, and a latency or two is all
           there is. A slow rank holds up its neighbours, they theirs: for pairwise exchanges, all in the end. `pull`
           waits for nobody.

@@ -6,8 +6,8 @@ Idea      An all-reduce is as fast as its slowest rank. A server need not wait f
             synchronous     bound 0, and the gradients of one clock are added up (in the order of the workers, whatever
                             the order of their arrival) and divided by their samples before they are used: to the last
                             bit what one rank computes that adds in this order
-            bounded(s)      stale synchronous: nothing is dropped and nobody is more than s clocks ahead, because the
-                            fast worker waits. A gradient is then at most (2 s + 1)(workers - 1) updates late
+            bounded(s)      stale synchronous: nothing is dropped, and nobody computes while more than s clocks ahead:
+                            the fast worker waits. A gradient is then at most (2 s + 1)(workers - 1) updates late
             asynchronous    no bound: first come, first served
           What is done about late gradients is the policy's `correct` (staleness.py).
           The list of all workers' clocks is a version vector: it says which gradients a copy of the weights contains.
@@ -53,7 +53,7 @@ ASYNCHRONOUS = Policy()
 
 
 def bounded(clocks: int, correct: Correction = PLAIN) -> Policy:
-    """Bounded staleness: no worker is more than so many clocks ahead of another."""
+    """Bounded staleness: no worker computes while more than so many clocks ahead of another."""
     return Policy(clocks, correct=correct)
 
 

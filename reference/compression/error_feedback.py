@@ -50,6 +50,9 @@ class ErrorFeedback:
 
 
 def residual_bound(delta: float, G: float) -> float:
-    """What ||e|| never exceeds if each ||g|| <= G: G q / (1 - q) with q = sqrt(1 - delta); infinite for delta <= 0."""
+    """What ||e|| (if the codec draws: its root mean square) never exceeds if each ||g|| <= G; infinite for delta <= 0.
+
+    G q / (1 - q) with q = sqrt(1 - delta).
+    """
     q = math.sqrt(max(0.0, 1 - delta))
     return G * q / (1 - q) if q < 1 else math.inf

@@ -13,8 +13,9 @@ Idea      A gradient passes through three machines: it is encoded, sent, and dec
 Price     A start each, for encoding (a kernel launch, a partial sort), for a message, for decoding.
 Exact     A schedule also changes what is sent. Top-k of a layer sends a share of each layer; top-k of everything sends
           what is largest anywhere, and of some layers perhaps nothing for a long time.
-Left out  That encoding takes cores or an accelerator from the backward pass: here it has its own (step_time.step has it
-          on the same device). Agreement: all ranks must send in one order, so they must compute one and the same.
+Left out  That encoding takes cores or an accelerator from the backward pass: here it has its own
+          (step_time.compressed_step has it on the same device). Agreement: all ranks must send in one order, so they
+          must compute one and the same.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ Before    One is told: "sparsity > 0.9: top-k; a wide range: logarithmic; else l
           looks like says what a codec would leave out. Whether it should be used at all is a question of time: how fast
           the link is, how quick the codec, how many ranks, and what would have been hidden anyway. On a fast link it
           is: none.
-Idea      These are numbers that can be measured. With them step_time.step predicts the step for any choice, so try
-          them: first one and the same codec for all gradients, then changes of one gradient at a time while any helps.
+Idea      These are numbers that can be measured. With them step_time.compressed_step predicts the step for any choice,
+          so try them: first one and the same codec for all gradients, then changes of one gradient at a time while any
+          helps.
           The link is measured by two messages of different size (`measure_link`), each codec by two vectors
           (`measure_codec`).
 Exact     Every rank must choose alike, or one sends wires and the other numbers. The slowest rank's figures count for
