@@ -14,7 +14,7 @@ Exact     1F1B-I: 12 rates of the zero-bubble paper, with layers / p chunks a ra
           is the first of a group, and likewise backward. So p messages are missing on the longest path; without these
           we find their 12 rates.
           ZB-2p is a found order, not a rule: find_schedule gets within 0.004 of it where that was tried.
-          Samples a second, measured: 4 to 9 % fewer than the rates promise, 1F1B-I 9 to 17 %. Optimizer, data, and what
+          Samples a second, measured: 4 to 8 % fewer than the rates promise, 1F1B-I 8 to 15 %. Optimizer, data, and what
           messages take from passes are not in the model; which of them it is, these data do not tell.
 """
 
