@@ -93,9 +93,9 @@ def which_schedule():
                           stage before, at once; that for the weights in what would be 1F1B's idle time
            "none"         it is true for none of these five
 
-    p ranks, at least 4; m micro-batches, more than 2 p; all stages have the same costs. The backward pass takes twice
-    as long as the forward pass, and each of its parts a half of it. Bubble: idle time of all ranks in a step, or,
-    without steps, in a long run. Memory for activations: that of the rank that needs most.
+    p ranks, at least 4; m micro-batches, more than 2 p; all stages have the same costs, and messages take no time. The
+    backward pass takes twice as long as the forward pass, and each of its parts a half of it. Bubble: idle time of all
+    ranks in a step, or, without steps, in a long run. Memory for activations: that of the rank that needs most.
 
     A   Cutting the same batch into twice as many micro-batches leaves the memory for activations as it is.
     B   Its bubble is as large as GPipe's, and its memory for activations smaller.

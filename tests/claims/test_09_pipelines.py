@@ -1,5 +1,7 @@
 """Claims of the pages of chapter 9 that were once made wrongly, each with runs that could refute it."""
 
+from itertools import pairwise
+
 import nbformat
 import numpy as np
 import pytest
@@ -210,10 +212,104 @@ def test_the_layout_for_64_accelerators():
     assert min(fits, key=fits.get) == (4, 4, 4)
     two = memory(*large, 4, 2, 8)
     assert sum(two) > 80 > 72 > sum(two) - two[1] / 2 and seconds(*large, 4, 2, 8) < fits[4, 4, 4]
-    assert sum(memory(*large, 1, 1, 64, b=1)) > 80 and sum(memory(*large, 1, 1, 64, b=2, full=True)) < 40
-    assert seconds(*large, 1, 1, 64, b=2, full=True) / fits[4, 4, 4] == pytest.approx(1.14, abs=5e-3)
+    assert sum(memory(*large, 1, 1, 64, b=1)) > 80
+    longer = {}  # of FSDP with as few recomputed layers as fit
+    for b in (1, 2, 4):
+        again = next(n for n in range(81) if sum(memory(*large, 1, 1, 64, b=b, again=n)) < 72)
+        longer[b, again] = seconds(*large, 1, 1, 64, b=b, again=again) / fits[4, 4, 4]
+    assert min(longer, key=longer.get) == (2, 62) and longer[2, 62] == pytest.approx(1.076, abs=1e-3)
     pipelines = [seconds(*small, *layout) for layout in layouts]
     assert seconds(*small, 1, 1, 64, b=2) < min(pipelines) < seconds(*small, 1, 1, 64, b=1)
+
+
+def test_gradients_that_are_summed_in_four_bytes_change_which_layout_is_best():
+    """FSDP was called the quickest for 7B: with torchtitan's default two stages are quicker, unless b = 4 fits."""
+    names = {"volume": volume, "recompute": recompute, "partition": partition}
+    names |= {"make": make, "simulate": simulate, "Costs": Costs}
+    found = page("09_pipelines_large", "RATE", "def row", **names)
+    memory, seconds = found["memory"], found["seconds"]
+    large, small = (80, 8192), (32, 4096)
+    for nbytes, of_fsdp, of_two in ((2, 6.8, 7.5), (4, 8.9, 7.6)):
+        found["SUMMED"] = nbytes
+        assert round(seconds(*small, 1, 1, 64, b=2), 1) == of_fsdp
+        assert round(seconds(*small, 1, 2, 32), 1) == of_two
+        assert round(seconds(*small, 1, 1, 64, b=4, again=3), 1) == 7.0
+    assert sum(memory(*small, 1, 1, 64, b=4, again=3)) < 72 < sum(memory(*small, 1, 1, 64, b=4, again=2))
+    layouts = [(t, p, 64 // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2, 4, 8, 16) if 1 < t * p <= 64]
+    fits = {layout: seconds(*large, *layout) for layout in layouts if sum(memory(*large, *layout)) < 72}
+    assert min(fits, key=fits.get) == (4, 4, 4)
+    assert seconds(*large, 1, 1, 64, b=2, again=62) / fits[4, 4, 4] == pytest.approx(1.116, abs=1e-3)
+
+
+def test_with_unequal_stages_1f1b_can_be_quicker_than_gpipe():
+    """That it does not reduce the bubble was said without a condition."""
+    apart = Costs(F=[1, 1, 1, 1.5], B=[3, 2, 2, 2])
+    assert (
+        makespan(make("1F1B", 4, 16), 0) == makespan(make("GPipe", 4, 16), 0) == simulate(make("GPipe", 4, 16)).makespan
+    )
+    assert [simulate(make(name, 4, 16), apart).makespan for name in ("1F1B", "GPipe")] == [71, 81]
+
+
+def test_which_split_schedule_bears_slow_messages_with_the_memory_of_1f1b():
+    """ZB-V was advised without a condition. ZB-H1 is quicker than 1F1B with any messages, ZB-V with quick ones."""
+    for p in (2, 4, 8):
+        for m in (p, 2 * p, 8 * p):
+            tried = {name: make(name, p, m) for name in ("1F1B", "ZB-H1", "ZB-V")}
+            for c in (0, 0.25, 1, 3, 6):
+                seconds = {name: makespan(schedule, c) for name, schedule in tried.items()}
+                assert seconds["ZB-H1"] < seconds["1F1B"] and (c > 1 or seconds["ZB-V"] < seconds["1F1B"])
+                assert seconds["ZB-V"] > seconds["1F1B"] or c < 3 or m > 2 * p
+
+
+def test_with_slow_messages_zb_h2_is_ahead_of_zb_h1_in_a_single_step():
+    """Its gain was said to appear only in a row of steps."""
+    for p, m in [(4, 8), (8, 16)]:
+        one, two = make("ZB-H1", p, m), make("ZB-H2", p, m)
+        assert makespan(one, 0) == makespan(two, 0) and makespan(two, 0.5) < makespan(one, 0.5)
+
+
+def test_with_messages_pipedream_has_a_bubble():
+    """It was said to have none."""
+    p, m = 4, 200
+    added = makespan(make("PipeDream", p, m), 0.5) - makespan(make("PipeDream", p, m), 0)
+    assert added > 2 * (p - 1) * 0.5 * (m / p - 1) and makespan(make("PipeDream", p, m), 0) / m < 3.05
+
+
+def test_one_micro_batch_overlaps_with_its_own_weight_gradients():
+    """That nothing overlaps holds for whole backward passes: while the gradient of I travels, its rank computes W."""
+    times = simulate(make("ZB-H1", 4, 1), Costs(send=1.0))
+    (end_of_i, end_of_w), start_before = times.ends[3][1:3], times.starts[2][1]
+    assert (end_of_i, end_of_w, start_before) == (8, 9, 9)
+    whole = simulate(make("1F1B", 4, 1), Costs(send=1.0))
+    busy = sorted((a, b) for begins, ends in zip(whole.starts, whole.ends) for a, b in zip(begins, ends) if b > a)
+    apart = [later - end for (_, end), (later, _) in pairwise(busy)]
+    assert sorted(apart) == [0] + 6 * [1], "either a message is on its way, or a rank computes"
+
+
+def test_no_message_time_gives_both_gains_of_megatron():
+    p, n = 12, volume.boundary(1, 2048, 12_288)
+    busy, step = 96 * (96 / p) * 12_288**2 * 2048 / 8 / 150e12, volume.step_with_messages
+
+    def gains(slower):
+        whole = volume.send_whole(n, slow=25e9 / slower)
+        part = volume.scatter_gather(n, 8, slow=25e9 / slower, fast=300e9 / slower)
+        interleaving = [step(p, m, 1, busy, part) / step(p, m, 4, busy, part) - 1 for m in (12, 60)]
+        return [*interleaving, step(p, 12, 4, busy, whole) / step(p, 12, 4, busy, part) - 1]
+
+    assert gains(1.8) == pytest.approx([0.526, 0.108, 0.114], abs=1e-3)
+    assert gains(4)[1] == pytest.approx(0.08, abs=1e-3) and gains(6)[0] == pytest.approx(0.456, abs=1e-3)
+    assert gains(4)[2] > 0.24
+
+
+def test_by_how_much_measured_samples_are_below_what_rates_promise():
+    """4 to 10 % less than promised was told as 4 to 10 % more than measured; for all rows 9 and 17 % as fewer."""
+    below = {"others": [], "1F1B-I": []}
+    for found in published.throughput():
+        below["1F1B-I" if found.schedule == "1F1B-I" else "others"].append(1 - found.published / found.ours)
+    assert {name: (round(min(x), 2), round(max(x), 2)) for name, x in below.items()} == {
+        "others": (0.04, 0.08),
+        "1F1B-I": (0.08, 0.15),
+    }
 
 
 def test_what_the_layouts_for_64_accelerators_lose_and_why():
