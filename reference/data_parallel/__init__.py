@@ -1,7 +1,7 @@
 """Synchronous data parallelism: P copies of a model, each with its part of the batch, learn as one.
 
     from reference.data_parallel import Replica, replicate
-    replicate.broadcast(comm, model)  # the same weights on every rank
+    replicate.broadcast_parameters(comm, model)  # the same weights on every rank
     replica = Replica(comm, model)
     replica.backward(*loss_sum(model, mine))  # mine: this rank's part of the batch
     optimizer.step()  # the same step on every rank

@@ -10,7 +10,8 @@ After     y = (x - mean) / sqrt(var + eps)         over the samples of all ranks
           s^2 = var + eps, and sums over all ranks, in one all-reduce:  dx = w / s (dy - sum(dy) / n - x' sum(dy x') /
           n). The gradients of weight and bias stay sums over this rank, like those of any other layer.
 Sends     (2 C + 1) 8 bytes forward and 2 C 8 backward for C channels, each log2 P times (recursive doubling).
-Price     log2 P latencies each way in each such layer, which nothing hides: the layer needs the result at once.
+Price     log2 P latencies each way in each such layer (if P is no power of two, its whole part and two more), which
+          nothing hides: the layer needs the result at once.
 Exact     The delayed one normalises with the global statistics of the step before and sends those of this step
           meanwhile. Exact: all ranks use the same numbers, which are those of a whole global batch, and so are the
           running ones; the gradient is that of what was computed. Not exact: the numbers are a step old, and constants,

@@ -45,13 +45,13 @@ def start_allreduce(comm, index: int, flat: Tensor):
 class Replica:
     """This rank's copy of a module, whose gradients are averaged over the ranks while they are computed.
 
-        replica = Replica(comm, module)  # after replicate.broadcast(comm, module)
+        replica = Replica(comm, module)  # after replicate.broadcast_parameters(comm, module)
         total, count = loss_sum(module, batch)  # the SUM over this rank's samples, and how many they are
         replica.backward(total, count)  # now each .grad is the gradient of the mean over the samples of all ranks
         optimizer.step()
 
     bucket_bytes, first_bucket_bytes
-        how much travels together (buckets.assign); the first bucket is at most as large as the others may be
+        how much travels together (buckets.assign_buckets); the first bucket is at most as large as the others may be
     order
         in which gradients become ready: "reverse", from the last parameter to the first; "ready", reverse in the first
         step and from then on as they became ready on rank 0 in that one; or numbers into `names`

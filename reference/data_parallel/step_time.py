@@ -12,7 +12,7 @@ Price     With large buckets the first is full late and the last takes long; of 
 Exact     Equal to the virtual cluster's clock if the all-reduces of all ranks keep step: equal ranks, blocks and links,
           and no time for additions (gamma = 0) and none for latencies that hold no port (gap = inf), which another
           bucket's messages could hide. Else at most this: as if one bucket waited for the one before it to be done,
-          which is what the one stream of a process group does.
+          which is what the one stream of an NCCL communicator does.
 Left out  What communication takes from the computation (cores, memory bandwidth); stragglers (stragglers.py).
 Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), for buckets and
           overlap; the recurrence is that of one queue with given arrival times.

@@ -3,7 +3,7 @@
 Idea      The backward pass ends with layer 0, so its gradient is ready last. The next forward pass begins with layer 0,
           so its gradient is needed first. First in, first out is the wrong way round.
           The orders:
-            fifo          first in, first out: what a plain queue does, such as the one stream of a process group
+            fifo          first in, first out: what a plain queue does, such as the one stream of NCCL
             by_queue      a number for each message, lower first; P0 critical path, P1 large blocks, P2 ordinary, P3
                           auxiliary is the coarse form, the number of the layer the fine one
             weighted      the formula a T_compute + b T_comm_dependent + c CriticalPath, more first. It and the

@@ -80,6 +80,19 @@ def test_each_operation_takes_what_the_roofline_says():
     assert meter.total == (2e6, 4 * 60_000, pytest.approx((2e-3 + 1e-6) + (1.2e-3 + 1e-6)), 2)
 
 
+def test_handing_a_tensor_to_mpi_moves_no_bytes_on_the_device():
+    """DLPack asks whether the memory is pinned. That is an operation for torch, and reads nothing."""
+
+    def begin(comm):
+        x = torch.ones(1000)
+        with Meter(comm, COUNTING_BYTES) as meter:
+            request = comm.Iallreduce(mpi.IN_PLACE, x)
+        request.Wait()
+        return meter.by_label
+
+    assert launch(begin, 2).results == [{}] * 2
+
+
 def test_nothing_outside_is_counted_and_the_hooks_are_gone():
     model, data = MLP(), digits()
     optimizer = torch.optim.Adam(model.parameters())
