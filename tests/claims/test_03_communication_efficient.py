@@ -1,5 +1,6 @@
 """Chapter 3's claims that were once stated too widely: each has the case in which the wide form is false."""
 
+import functools
 import heapq
 import itertools
 
@@ -628,9 +629,10 @@ def test_a_large_layer_needs_more_bits_because_it_has_more_elements():
     w = objective.start()
     for step in range(120):
         g, count = objective.gradient(w, step)
-        first, biases, second, _ = (g / count).float().split(sizes)
-        few = [x[torch.randperm(len(x), generator=rng)[:32]] for x in (first[first != 0], second)]
-        found.append([least(x, most) for most in (0.01, 0.5) for x in (first, second, biases, *few)])
+        if step % 4 == 0:
+            first, biases, second, _ = (g / count).float().split(sizes)
+            few = [x[torch.randperm(len(x), generator=rng)[:32]] for x in (first[first != 0], second)]
+            found.append([least(x, most) for most in (0.01, 0.5) for x in (first, second, biases, *few)])
         w -= 0.5 * g / count
     strict, loose = np.mean(found, 0).reshape(2, 5)
     assert min(strict[:2]) > 0.8 + strict[2] and np.abs(strict[3:] - strict[2]).max() < 0.2
@@ -662,3 +664,19 @@ def test_the_loss_rises_in_a_full_step_by_its_own_gradient_and_not_by_what_was_l
 
     rise = {what: launch(program, 2, what).results[0] for what in ("both", "late", "own")}
     assert rise["late"] < 0 < 0.03 < min(rise["both"], rise["own"])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_by_which_factor_a_server_that_never_waits_is_first_depends_on_the_draw(monkeypatch, seed):
+    """The page's has three; in others SlowMo, the best of the methods that wait, needs two to four times as long."""
+    monkeypatch.setattr(compare, "Timed", functools.partial(Timed, seed=seed))
+    data, network = digits(), networks.uniform(1e-4, 1e-8)
+    some = Objective(MLP((64, 32, 10), seed=0), Data(data.x[:500], data.y[:500]), 64)
+    setting = compare.Contest(some, 80, 0.5, 1e-2, jitter=True, period=6, post=12)
+
+    def half(name):
+        run = launch(compare.contest, 5, name, setting, network=network, faults=[Slow(4, 4.0)])
+        return compare.time_to(max(run.results, key=len), 0.5)
+
+    others = [half(name) for name in ("all-reduce", "server, bounded", "local SGD", "SlowMo", "gossip")]
+    assert min(others) == others[3] and 1.9 < others[3] / half("server, asynchronous") < 4.1
