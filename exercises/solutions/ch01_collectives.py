@@ -219,11 +219,12 @@ def recursive_doubling(comm, x):
     the round two such groups exchange theirs, so the groups double in size, and after log2 C rounds there is one group.
 
     Everybody always works, so there is nothing to broadcast at the end: half the rounds of a reduce and a broadcast.
-    The price is that all ranks send all n elements in every round, so a ring wins for large n. The sums are the same to
-    the last bit because both partners add the same two numbers, and a + b = b + a in floating point; a scheme in which
-    ranks add in different orders (dissemination) would let replicas drift apart. The ranks beyond C cost two messages,
-    whatever P is: that is the fold. MPICH chooses this algorithm for short arrays. Follow-up: cut the array in half in
-    each round, and it becomes recursive halving. What do you gain, and what must follow?
+    The price is that all ranks send all n elements in every round, so from 3 ranks on a ring wins for large n. The
+    sums are the same to the last bit because both partners add the same two numbers, and a + b = b + a in floating
+    point; a scheme in which ranks add in different orders (dissemination) would let replicas drift apart. The ranks
+    beyond C cost two messages, whatever P is: that is the fold. MPICH chooses this algorithm for short arrays.
+    Follow-up: cut the array in half in each round, and it becomes recursive halving. What do you gain, and what
+    must follow?
     """
     P, rank = comm.size, comm.rank
     rounds = P.bit_length() - 1
@@ -250,7 +251,7 @@ def pairwise_alltoall(comm, x):
     different, and each port is busy in every step. What a rank receives in that step comes from s ranks before it.
 
     Serving the ranks in the order 0, 1, 2, ... sends the same bytes, and yet all queue up before rank 0 first, then
-    before rank 1: the network is the same, the schedule is not. Large messages want this: (P - 1) (alpha + k beta) is
+    before rank 1: the network is the same, the schedule is not. Large messages want this: (P - 1) (alpha + 8 k beta) is
     the least time for data that must each go its own way. For tiny messages the P - 1 latencies hurt, and Bruck's
     algorithm forwards what belongs to others: log2 P messages, but about log2 P / 2 times the bytes. Tokens on their
     way to experts in mixture-of-experts models are an all-to-all. Follow-up: what becomes of the schedule when one rank

@@ -4,7 +4,7 @@ Idea      Links inside a node are faster than those between nodes. A reduce-scat
           ranks of a node with one L-th of the array to reduce across the nodes: all network cards work, and only n / L
           bytes a rank cross. The one-leader form sends all n bytes through one rank of a node.
           Rows instead of nodes, columns instead of the network: the same schedule. An all-reduce along X and then one
-          along Y is right too, and sends nearly twice as much.
+          along Y is right too, and sends more: nearly twice as much on a large grid.
 Sends     each rank 2 (L - 1) / L n bytes inside and 2 (N - 1) / N n / L across N nodes: 2 (P - 1) / P n together
 Source    Rabenseifner (2004); Jia et al., "Highly scalable deep learning training system with mixed-precision" (2018)
           for the leader form; Mikami et al., "Massively distributed SGD" (2018) for the torus.

@@ -361,3 +361,17 @@ def test_choose_takes_direct_for_uneven_blocks_from_a_fit_only():
     assert even == "direct" != uneven
     measured = [fit.Sample(name, n, t) for name, t in (("ring", 3e-6), ("direct", 1e-6)) for n in (40, 4000)]
     assert choose(16, 33, 4, fit.fit(16, measured, itemsize=4)).algorithm == "direct"
+
+
+@pytest.mark.parametrize("P", [2, 3, 4, 5, 17])
+def test_a_ring_beats_recursive_doubling_on_large_arrays_from_3_ranks_on(P):
+    waiting = networks.uniform(*LINK[:2], gap=float("inf"))
+    ring, doubling = (predict(name, P, 2**30, 1, waiting) for name in ("ring", "recursive doubling"))
+    assert (ring < doubling) == (P > 2)
+
+
+@pytest.mark.parametrize(("width", "times"), [(2, 4 / 3), (16, 1.88)])
+def test_all_reduces_along_both_axes_send_nearly_twice_as_much_on_a_large_grid_only(width, times):
+    P = width * width
+    sent = [ALLREDUCE[name].volume(P, P, 1, width=width).nbytes.max() for name in ("x then y", "torus")]
+    assert sent[0] / sent[1] == pytest.approx(times, abs=0.01)
