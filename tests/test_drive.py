@@ -115,6 +115,14 @@ def test_a_standby_takes_over_within_the_bound_and_the_car_drives_on(told, at):
     assert found["age"]["worst"] <= found["age"]["bound"], "not even the picture at the brake is too old"
 
 
+@pytest.mark.parametrize("patience, stops", [(155, False), (195, True)])
+def test_a_silence_of_255_ms_is_borne_and_one_of_295_is_not(told, monkeypatch, patience, stops):
+    """Two misses and a hot standby; two and a warm one."""
+    monkeypatch.setattr("reference.realtime.driving.stages.TAKEOVER", patience)
+    _, found = told("--standby", "--fault", "silent:perception@1.001", "--seconds", "2")
+    assert (found["stops"]["control"] is not None) == stops
+
+
 def test_a_perception_that_comes_back_is_heard_again_and_no_picture_twice(told):
     _, found = told("--standby", "--fault", "silent:perception@0.5-1", "--seconds", "2")
     assert found["stages"]["planning"]["jobs"] == 20 and found["takeover"]["again"] == 10

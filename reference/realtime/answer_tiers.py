@@ -14,7 +14,7 @@ Source    Dean and Barroso, The Tail at Scale, Communications of the ACM 56 (201
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.stats import gamma
@@ -44,11 +44,21 @@ def simulated(
     return each[0] + sum(each[1:]) * factor
 
 
+def slowest(parts: Sequence[LatencyDistribution]) -> LatencyDistribution:
+    """The last of several answers that are independent and asked for at once: distribution functions multiply."""
+    below = np.ones(max(part.chances.size for part in parts))
+    for part in parts:
+        sums = np.cumsum(part.chances)
+        below *= np.append(sums, np.full(below.size - sums.size, sums[-1]))
+    return LatencyDistribution(np.diff(below, prepend=0.0), parts[0].tick)
+
+
 def ways(deadline: float = DEADLINE, hits: float = 0.5) -> dict[str, tuple[float, float]]:
     """(99th percentile in ms, chance to be late) of each way, for independent tiers.
 
     one after the other; the cloud asked twice; a cache that has the cloud's answer in a share `hits` of cases, at no
-    time; the car's answer in place of one that is late, which is never late itself while the car's is not.
+    time; all tiers side by side, if none needs another's answer; the car's answer in place of one that is late, which
+    is never late itself while the car's is not.
     """
     car, roadside, cloud = (answer_time(*tier) for tier in TIERS.values())
     near, none = car + roadside, np.zeros_like(cloud.chances)
@@ -56,6 +66,7 @@ def ways(deadline: float = DEADLINE, hits: float = 0.5) -> dict[str, tuple[float
     found = {
         "one after the other": chain([car, roadside, cloud]),
         "cloud asked twice": near + cloud.fastest(2),
+        "side by side": slowest([car, roadside, cloud]),
         "cache": near + LatencyDistribution(hits * none + (1 - hits) * cloud.chances, cloud.tick),
     }
     told = {name: (total.percentile(0.99), total.exceeds(deadline)) for name, total in found.items()}

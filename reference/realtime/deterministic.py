@@ -25,7 +25,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -128,16 +128,30 @@ def responses(step: Callable[[np.ndarray], object], ticks: int, period: float, s
 
 def compare(ticks: int, period: float) -> dict[str, dict]:
     """Both loops: quantiles of their responses in ms, and what the system said to the preparation."""
-    both = weights()
+    plain, _ = measured(False, False, ticks, period)
+    prepared, said = measured(True, True, ticks, period)
+    return {"plain": plain, "prepared": prepared, "system": said}
+
+
+def remedies(ticks: int, period: float) -> dict[tuple[bool, bool], dict[str, float]]:
+    """Quantiles (ms) by (whether the step is prepared, whether the process is undisturbed): each alone, and both."""
+    return {
+        (step, process): measured(step, process, ticks, period)[0]
+        for step in (False, True)
+        for process in (False, True)
+    }
+
+
+def measured(step: bool, process: bool, ticks: int, period: float) -> tuple[dict[str, float], dict[str, str]]:
+    """One loop: quantiles of its responses (ms), and what the system said if the process was to be undisturbed."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        plain = responses(PlainController(*both).step, ticks, period)
-        with undisturbed() as said:
-            prepared = responses(PreparedController(*both).step, ticks, period)
+        with undisturbed() if process else nullcontext({}) as said:
+            controller = (PreparedController if step else PlainController)(*weights())
+            return quantiles(responses(controller.step, ticks, period)), said
     finally:
         torch.set_num_threads(threads)
-    return {"plain": quantiles(plain), "prepared": quantiles(prepared), "system": said}
 
 
 def quantiles(values: np.ndarray) -> dict[str, float]:

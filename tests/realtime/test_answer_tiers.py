@@ -34,3 +34,22 @@ def test_what_each_way_buys():
     )
     assert late["car at hand"] < 1e-12
     assert found["cloud asked twice"][0] < found["cache"][0] < found["one after the other"][0]
+
+
+def test_side_by_side_the_slowest_tier_decides():
+    p99, late = answer_tiers.ways()["side by side"]
+    draw = np.random.default_rng(5)
+    last = np.max([draw.gamma((m / d) ** 2, d * d / m, 200_000) for m, d in answer_tiers.TIERS.values()], axis=0)
+    assert np.percentile(last, 99) == pytest.approx(p99, abs=0.5) and p99 < 70
+    assert late < 1e-5 and np.mean(last > 100) < 1e-4
+
+
+def test_under_a_bad_day_a_second_copy_buys_little():
+    draw, n = np.random.default_rng(7), 200_000
+    (car, _), (road, _), (cloud, again) = (
+        draw.gamma((m / d) ** 2, d * d / m, (2, n)) for m, d in answer_tiers.TIERS.values()
+    )
+    bad, worse = draw.gamma(2, 0.5, (2, n))
+    for near, far, least, most in ((1, 1, 0, 0.05), (bad, worse, 0.65, 0.8), (bad, bad, 0.75, 0.87)):
+        once, twice = (np.mean(car + road * near + far * answer > 100) for answer in (cloud, np.minimum(cloud, again)))
+        assert least <= twice / once <= most

@@ -46,6 +46,14 @@ def test_a_refusal_of_the_system_is_told():
     assert deterministic._asked(refused) == "no: Operation not permitted"
 
 
+def test_each_remedy_alone_and_both_and_the_process_is_as_before():
+    before = os.sched_getaffinity(0), gc.isenabled(), torch.get_num_threads()
+    found = deterministic.remedies(20, 0.5)
+    assert set(found) == {(False, False), (False, True), (True, False), (True, True)}
+    assert all(0 < q["p50"] <= q["p99"] <= q["worst"] for q in found.values())
+    assert (os.sched_getaffinity(0), gc.isenabled(), torch.get_num_threads()) == before
+
+
 def test_the_program(capsys):
     assert deterministic.main(["--ticks", "20", "--period", "0.5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
