@@ -312,6 +312,35 @@ def test_by_how_much_measured_samples_are_below_what_rates_promise():
     }
 
 
+def seconds_with_offload(link: float, live: int, m: int, room: int = 2) -> tuple[float, int]:
+    """(Seconds of m micro-batches on a rank that is `live` ahead, F = 1 and B = 2; the most that are in memory).
+
+    link: seconds of a micro-batch's activations, each way; room: how many may be leaving, and how many coming.
+    """
+    clock = out = back = 0.0
+    left, ended, there = {}, {}, []
+    for i in range(m + live):
+        if i < m:
+            start = max(clock, left.get(i - room, 0.0))
+            clock = start + 1
+            out = left[i] = max(out, clock) + link
+            there.append((start, out))
+        if (j := i - live) >= 0:
+            come = max(left[j], back, ended.get(j - room, 0.0))
+            back = come + link
+            clock = ended[j] = max(clock, back) + 2
+            there.append((come, clock))
+    return clock, max(sum(begin <= at < end for begin, end in there) for at, _ in there)
+
+
+def test_fetching_can_win_on_links_slower_than_the_break_even():
+    """It was said to win from a link on that carries a layer's bytes in F, as if nothing else were to compute."""
+    seconds, most = seconds_with_offload(3.0, live=8, m=64)
+    assert round(seconds / 64, 1) == 3.3 and most == 4
+    assert seconds_with_offload(1.0, live=8, m=64)[0] == 3 * 64
+    assert seconds_with_offload(4.0, live=8, m=64)[0] > 4 * 64, "a quarter of the speed loses to recomputing"
+
+
 def test_what_the_layouts_for_64_accelerators_lose_and_why():
     """Each cause with its control: a network that costs nothing, no head, all-reduces that cost nothing."""
     names = {"volume": volume, "recompute": recompute, "partition": partition}

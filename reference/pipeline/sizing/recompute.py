@@ -8,7 +8,8 @@ After     Not all or nothing. A stage with room for some of its activations reco
           the slowest stage rules the step: what the others save is lost unless they take over layers (`adaptive`).
           Send away to the host instead: a layer's bytes leave while the next one computes, and come back before they
           are needed. That is free if the link carries them in the time that the forward pass takes to make them
-          (`break_even`). On a slower one, recomputing, which takes that very time, is faster than waiting for them.
+          (`break_even`). On a slower one, recomputing, which takes that very time, is faster than waiting for them; a
+          rank with other micro-batches to compute on need not wait, and a third of that speed can do.
 Sends     Messages have no part in this: what crosses a cut is sent whether or not it is stored.
 Left out  What recomputing repeats of tensor parallelism's messages; one checkpoint for several layers.
 Source    Chen, Xu, Zhang & Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016); Korthikanti et al.,
