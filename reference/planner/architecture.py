@@ -46,8 +46,13 @@ class Architecture(NamedTuple):
     @property
     def layer_matrices(self) -> int:
         """Weights of the matrices of a layer: queries and output, keys and values, the feed-forward network."""
-        attention = 2 * self.width * (self.width + self.kv_width)
-        return attention + (3 if self.gated else 2) * self.width * self.feed_forward
+        return sum(self.matrices)
+
+    @property
+    def matrices(self) -> tuple[int, ...]:
+        """Weights of each matrix of a layer in the order of the forward pass: q, k, v, output, (gate,) up, down."""
+        square, keys, wide = self.width**2, self.width * self.kv_width, self.width * self.feed_forward
+        return (square, keys, keys, square) + (wide,) * (3 if self.gated else 2)
 
     @property
     def layer_parameters(self) -> int:

@@ -22,7 +22,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from ..perf.recipes import ADAM, ADAM_MIXED
+from ..perf.recipes import ADAM, ADAM_MIXED, Recipe
 from .architecture import architecture
 from .bytes_held import held
 from .cluster import Cluster, cluster
@@ -36,7 +36,7 @@ CONSTANTS = {
     "dgx-h100-fp8": ("matmul",),
     "h100-800g": ("matmul",),
     "grand-teton": ("matmul",),
-    "grand-teton-fp8": ("matmul",),
+    "grand-teton-fp8": ("matmul", "attention"),
 }
 """Machine -> what was fitted. Other machines of these accelerators have the same constants."""
 
@@ -98,12 +98,18 @@ def _run(row: Mapping[str, str]) -> PublishedRun:
         zero=int(row["zero"] or 0),
         recompute=row["recompute"] or "none",
         share=float(row["share"] or 1),
+        early_stop="early-stop" in options,
+        sum_bytes=int(next((each[4:] for each in options if each.startswith("sum=")), 0)),
+        async_tensor="async-tensor" in options,
+        gather_bytes=1 if "gather-8" in options else 2,
+        overlap_context="no-overlap-context" not in options,
+        repeat_heads="repeat-heads" in options,
         flash="no-flash" not in options,
         sequence_parallel="no-sp" not in options,
         fused="eager" not in options,
         overlap_tensor="no-overlap-tensor" not in options,
         overlap_data="no-overlap-data" not in options,
-        recipe=ADAM if "fp32-states" in options else ADAM_MIXED,
+        recipe=_recipe(options),
     )
     length = int(row["length"] or architecture(row["model"]).length)
     memory = float(row["GiB"]) if row["GiB"] else None
@@ -111,6 +117,12 @@ def _run(row: Mapping[str, str]) -> PublishedRun:
     return PublishedRun(
         row["table"], row["model"], row["machine"], spec, batch, length, seconds, memory, row["use"] == "fit"
     )
+
+
+def _recipe(options: Sequence[str]) -> Recipe:
+    if "fp32-gradients" in options:
+        return ADAM_MIXED._replace(gradients=4)
+    return ADAM if "fp32-states" in options else ADAM_MIXED
 
 
 def residual(run: PublishedRun, machine: Cluster | None = None) -> Residual:

@@ -36,6 +36,13 @@ class LayoutSpec(NamedTuple):
     overlap_data       gradients (and with zero >= 1 weights) travel while the last (first) micro-batch is computed
     recipe             bytes of a parameter: weights, gradients, optimizer
     share              of the layers that recompute = "full" means
+    early_stop         recomputation ends with the last tensor that the backward pass needs: not the layer's last
+                       product (torch.utils.checkpoint since PyTorch 2.1)
+    sum_bytes          bytes moved to add a parameter's gradient of a micro-batch to the sum; 0: the product itself adds
+    async_tensor       each gather and sum of the tensor group travels in t pieces during its own product
+    gather_bytes       of an element of these gathers; 1: they travel in 8 bits
+    overlap_context    keys and values travel while attention is computed
+    repeat_heads       keys and values are copied for each head before they travel
     """
 
     data: int = 1
@@ -54,6 +61,12 @@ class LayoutSpec(NamedTuple):
     overlap_data: bool = True
     recipe: Recipe = ADAM_MIXED
     share: float = 1.0
+    early_stop: bool = False
+    sum_bytes: int = 0
+    async_tensor: bool = False
+    gather_bytes: int = 2
+    overlap_context: bool = True
+    repeat_heads: bool = False
 
     @property
     def ranks(self) -> int:

@@ -9,14 +9,15 @@ Price     matmul      2 FLOPs for each weight and token forward, 4 backward, at 
           attention   4 h s FLOPs for each token; flash attention half, and 2.5 times as many backward
           elementwise bytes that norms, residuals, activations, masks and the loss move, over the memory's bandwidth
           tensor      2 all-reduces of b s h each way and layer, or their halves with sequence parallelism
-          context     c - 1 hops of keys and values, behind the attention of a block
+          context     c - 1 hops of keys and values each way, and c of their gradients, behind the attention of a block
           recompute   what is computed twice
           bubble      (p - 1)/v times a stage, as simulated in chapter 9
-          sends       messages on the longest path through the schedule
+          sends       messages on the longest path through the schedule; each rank of a tensor group sends its part
           data        average of gradients and, with ZeRO 1 and 2, the gather of weights, less what the last backward
                       (first forward) pass hides
           zero        gathers of weights and sums of gradients of each micro-batch (ZeRO 3; sums with ZeRO 2), less what
                       passes hide; in a pipeline ZeRO 3 does both once a step and holds whole weights, as torchtitan
+          sums        bytes moved to add gradients of micro-batches up, if the products do not do it themselves
           optimizer   bytes of states that are read and written
 Left out  Starting kernels, the data loader, clipping, checkpoints, stragglers, and contention between axes.
 """
@@ -52,6 +53,7 @@ class StepSeconds(NamedTuple):
     sends: float
     data: float
     zero: float
+    sums: float
     optimizer: float
 
     @property
@@ -105,29 +107,41 @@ def layer_seconds(
     else:
         squares, dense = architecture.heads / t * n * s / stream, scores * cluster.attention / cluster.matmul
         attention = dense + SCORE_BYTES[0] * squares, 2 * dense + SCORE_BYTES[1] * squares
-    tensor = _tensor(spec, cluster, 2 * n * h, product)
-    context = _context(spec, cluster, 4 * n * kv / t, attention)
+    pair = _tensor_pair(spec, cluster, n * h, product)
+    tensor = _tensor(spec, pair, product)
+    context = _context(spec, cluster, 4 * n * (h if spec.repeat_heads else kv) / t, attention)
     elementwise = moved, BACKWARD_BYTES * moved
+    matrices, once = architecture.matrices, product / architecture.layer_matrices
+    last = once * matrices[-1] + pair[1] if spec.early_stop else 0.0  # a layer ends with a product and a sum
     again = {
         "none": 0.0,
         "selective": 0.0 if spec.flash else attention[0],
-        "operations": product / 2 + moved,
-        "full": spec.share * (product + attention[0] + moved + tensor[0] + context[0]),
+        "operations": once * sum(matrices[1:-1:2]) + moved + 2 * pair[0],  # torchtitan keeps every other product
+        "full": spec.share * (product + attention[0] + moved + tensor[0] + context[0] - last),
     }
     return LayerSeconds((product, 2 * product), attention, elementwise, tensor, context, again[spec.recompute])
 
 
-def _tensor(spec: LayoutSpec, cluster: Cluster, nbytes: float, product: float) -> tuple[float, float]:
-    """Exposed seconds of a layer's tensor group, forward and backward, for activations of so many bytes."""
+def _tensor_pair(spec: LayoutSpec, cluster: Cluster, elements: float, product: float) -> tuple[float, float]:
+    """Exposed seconds of one gather and one sum of the tensor group in the forward pass; a layer has two of each."""
     t = spec.tensor
     if t == 1:
         return 0.0, 0.0
-    half = cluster.path(spec.axis("tp")).gather(t, nbytes)
-    if not spec.overlap_tensor:
-        return 4 * half, (6 if spec.sequence_parallel else 4) * half
+    way = cluster.path(spec.axis("tp"))
+    gather, sums = (way.gather(t, width * elements) for width in (spec.gather_bytes, 2))
+    if spec.async_tensor:  # the first piece has nothing to travel behind
+        return max(gather / t, gather - product / 4), max(sums / t, sums - product / 4)
+    return gather, sums
+
+
+def _tensor(spec: LayoutSpec, pair: tuple[float, float], product: float) -> tuple[float, float]:
+    """Exposed seconds of a layer's tensor group, forward and backward."""
+    both = 2 * sum(pair)
+    if spec.async_tensor or not spec.overlap_tensor:
+        return both, both
     if spec.sequence_parallel:  # gathers of gradients wait; the others travel while gradients of weights are computed
-        return 4 * half, 2 * half + max(0.0, 4 * half - product)
-    return 4 * half, max(0.0, 4 * half - product)
+        return both, 2 * pair[0] + max(0.0, both - product)
+    return both, max(0.0, both - product)
 
 
 def _context(spec: LayoutSpec, cluster: Cluster, nbytes: float, attention: tuple[float, float]) -> tuple[float, float]:
@@ -135,12 +149,11 @@ def _context(spec: LayoutSpec, cluster: Cluster, nbytes: float, attention: tuple
     c = spec.context
     if c == 1:
         return 0.0, 0.0
-    n, stride = spec.axis("cp")
-    way = cluster.path((n, stride))
+    way = cluster.path(spec.axis("cp"))
     hop = way.latency / (c - 1) + nbytes / way.bandwidth
-    back = way.latency / (c - 1) + 3 * nbytes / way.bandwidth  # and their gradients, in 32 bits
-    forward, backward = (seconds / c for seconds in attention)
-    return (c - 1) * max(0.0, hop - forward), (c - 1) * max(0.0, back - backward)
+    home = way.latency / (c - 1) + 2 * nbytes / way.bandwidth  # gradients, in 32 bits; the last hop brings them home
+    forward, backward = (seconds / c if spec.overlap_context else 0.0 for seconds in attention)
+    return (c - 1) * max(0.0, hop - forward), (c - 1) * max(0.0, hop + home - backward) + home
 
 
 def head_seconds(
@@ -179,23 +192,28 @@ def step_seconds(
         sends=_sends(spec, cluster, 2 * spec.micro_batch * s / spec.context * architecture.width, m),
         data=_data(architecture, spec, cluster, layers, layer),
         zero=zero,
+        sums=_sums(architecture, spec, cluster, m),
         optimizer=_optimizer(architecture, spec, cluster),
     )
 
 
 def _sends(spec: LayoutSpec, cluster: Cluster, nbytes: float, m: int) -> float:
-    """Seconds of the messages on the longest path through the schedule; chapter 9 has the proofs."""
+    """Seconds of the messages on the longest path through the schedule; chapter 9 has the proofs.
+
+    Each rank of a tensor group sends its part. Without sequence parallelism the group behind gathers the parts, and
+    computes nothing meanwhile (Narayanan et al., SC21, section 4.1); the virtual cluster counts how often that lasts.
+    """
     p, v = spec.stages, spec.chunks
     if p == 1:
         return 0.0
-    way = cluster.message(spec.axis("pp")[1])
-    each = way.send(nbytes / (spec.tensor if spec.sequence_parallel else 1))
+    each = cluster.message(spec.axis("pp")[1]).send(nbytes / spec.tensor)
+    gather = 0.0 if spec.sequence_parallel else cluster.path(spec.axis("tp")).gather(spec.tensor, nbytes)
     if spec.schedule == "GPipe":
-        return 2 * (p - 1) * each
+        return 2 * (p - 1) * each + 2 * (m + p - 2) * gather
     if v > 1:  # Megatron's warm-up hides the others
-        return 2 * (p * v - 1) * each
+        return 2 * (p * v - 1) * each + 2 * m * v * gather
     whole, left = divmod(m - 1, p)
-    return (2 * (p - 1) * (whole + 1) + 2 * max(left - 1, 0)) * each
+    return (2 * (p - 1) * (whole + 1) + 2 * max(left - 1, 0)) * each + (m + 2 * p - 3) * gather
 
 
 def stage_parameters(architecture: Architecture, spec: LayoutSpec) -> float:
@@ -238,6 +256,12 @@ def _zero(
     if spec.stages > 1:  # gathered in the first forward pass, summed in the last backward pass
         return (max(0.0, gather - layer.forward) + max(0.0, sums - layer.backward)) / m
     return max(0.0, gather - layer.forward) + max(0.0, gather + sums - layer.backward)
+
+
+def _sums(architecture: Architecture, spec: LayoutSpec, cluster: Cluster, m: int) -> float:
+    """Seconds to add the gradients of m micro-batches up; the first needs no sum."""
+    rate = cluster.accelerator.bandwidth * cluster.memory_efficiency
+    return (m - 1) * spec.sum_bytes * stage_parameters(architecture, spec) / rate
 
 
 def _optimizer(architecture: Architecture, spec: LayoutSpec, cluster: Cluster) -> float:

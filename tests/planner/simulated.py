@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reference import mpi
+from reference.collectives.ring import ring_allgather
 from reference.mesh.mesh import Axes, Mesh
 from reference.pipeline.schedules.catalogue import make
 from reference.planner.architecture import Architecture
@@ -20,7 +21,7 @@ def train(comm, model: Architecture, spec: LayoutSpec, machine: Cluster, batch: 
     stage, m = mesh.coordinate("pp"), spec.micro_batches(batch)
     layer, head = layer_seconds(model, spec, machine), head_seconds(model, spec, machine)
     nbytes = 2 * spec.micro_batch * model.length * model.width
-    activation = np.zeros(nbytes, np.int8)
+    activation, part = np.zeros(nbytes, np.int8), np.zeros(nbytes // t, np.int8)  # each rank sends its part
     last = stage == p - 1
 
     for name in ("dp", "pp", "tp"):
@@ -51,10 +52,12 @@ def train(comm, model: Architecture, spec: LayoutSpec, machine: Cluster, batch: 
         forward = action.kind == "F"
         before, after = (stage - 1, stage + 1) if forward else (stage + 1, stage - 1)
         if 0 <= before < p:
-            pipeline.Recv(np.empty_like(activation), before, tag=action.micro + m * forward)
+            pipeline.Recv(part, before, tag=action.micro + m * forward)
+            if t > 1:
+                ring_allgather(mesh["tp"], activation)
         one(0 if forward else 1)
         if 0 <= after < p:
-            waiting.append(pipeline.Isend(activation, after, tag=action.micro + m * forward))
+            waiting.append(pipeline.Isend(np.zeros_like(part), after, tag=action.micro + m * forward))
     for request in waiting:
         request.Wait()
     sum_over("dp", round(spec.recipe.gradients * stage_parameters(model, spec)))

@@ -9,25 +9,32 @@ from reference.planner.published import CONSTANTS, fit, report, residual, runs, 
 
 # Mean |error| of the step in percent, rounded up: (of rows that constants were fitted on, of rows that nobody fitted).
 SECONDS = {
-    "Korthikanti table 5": (None, 5.1),
-    "Megatron SC21 table 1": (None, 2.9),
-    "MT-NLG": (None, 18),
+    "Korthikanti table 5": (None, 4.5),
+    "Megatron SC21 table 1": (None, 1.8),
+    "MT-NLG": (None, 13.2),
     "llm-foundry A100": (3.1, None),
-    "llm-foundry A100 recomputed": (None, 13.5),
+    "llm-foundry A100 recomputed": (None, 9.3),
     "llm-foundry H100": (None, 7.8),
-    "torchtitan A100": (None, 3.6),
-    "torchtitan H100": (0.1, 5.4),
-    "torchtitan H100 4D": (None, 18.5),
-    "fms-fsdp A100": (None, 6.5),
-    "fms-fsdp H100": (0.2, 7.9),
-    "DGX Cloud Llama3.1 BF16": (0.5, 0.6),
-    "DGX Cloud Llama3.1 FP8": (0.1, 1.2),
-    "DGX Cloud Nemotron4 BF16": (0.5, 1.6),
-    "DGX Cloud Nemotron4 FP8": (None, 2.5),
-    "InternEvo 7B": (None, 9.9),
+    "torchtitan A100": (None, 5.8),
+    "torchtitan H100": (0.1, 5.5),
+    "torchtitan H100 4D": (0.2, 7.9),
+    "torchtitan async TP": (None, 15),
+    "fms-fsdp A100": (None, 3.6),
+    "fms-fsdp H100": (0.2, 3.8),
+    "DGX Cloud Llama3.1 BF16": (0.7, 0.8),
+    "DGX Cloud Llama3.1 FP8": (0.2, 1.2),
+    "DGX Cloud Nemotron4 BF16": (0.6, 1.5),
+    "DGX Cloud Nemotron4 FP8": (None, 2.9),
+    "InternEvo 7B": (None, 8),
 }
-WORSE = {"MT-NLG", "llm-foundry A100 recomputed", "torchtitan H100 4D"}  # than the 10 % that the model aims at
-MEMORY = {"torchtitan H100": 4.5, "torchtitan H100 4D": 10.5}
+WORSE = {"MT-NLG", "torchtitan async TP"}  # than the 10 % that the model aims at
+MEMORY = {"torchtitan H100": 4.5, "torchtitan H100 4D": 9.5}
+EFFECTS = {  # what a rule leaves of the mean error in percent of a table; without it
+    "early_stop": (False, {"llm-foundry A100 recomputed": 13.0, "fms-fsdp A100": 6.5, "fms-fsdp H100": 7.8}),
+    "sum_bytes": (0, {"MT-NLG": 21.4, "InternEvo 7B": 9.8, "Megatron SC21 table 1": 2.7}),
+    "overlap_context": (True, {"torchtitan H100 4D": 11.1}),
+    "repeat_heads": (False, {"torchtitan H100 4D": 11.3}),
+}
 
 
 @pytest.mark.parametrize("table", SECONDS)
@@ -39,9 +46,37 @@ def test_mean_errors_of_step_time(table):
     assert (max(x for x in printed if x is not None) <= 10) == (table not in WORSE)
 
 
+@pytest.mark.parametrize("rule", EFFECTS)
+def test_each_rule_brings_the_tables_that_it_concerns_nearer(rule):
+    """Nobody fitted a constant on the error that a rule takes away: all rows here are held out."""
+    without, tables = EFFECTS[rule]
+    for table, printed in tables.items():
+        chosen = [run for run in runs() if run.table == table]
+        changed = [run._replace(spec=run.spec._replace(**{rule: without})) for run in chosen]
+        error, before = (summary(part)[table].held_out for part in (chosen, changed))
+        assert 100 * before == pytest.approx(printed, abs=0.15) and error < before - 0.009
+
+
+def test_the_ring_of_llama_405b_needs_waits_and_copied_heads():
+    rings = [run for run in runs() if run.model == "llama3-405b" and run.spec.context > 1]
+    hidden = [run._replace(spec=run.spec._replace(overlap_context=True, repeat_heads=False)) for run in rings]
+    assert all(abs(residual(run).error) < 0.06 for run in rings) and len(rings) == 3
+    assert [round(100 * residual(run).error) for run in hidden] == [-15, -13, -24]
+
+
+def test_pieces_promise_more_than_asynchronous_tensor_parallelism_gives():
+    """Published: 6, 9 and 16 % quicker; the model says 18 each time."""
+    pairs = [run for run in runs() if run.model == "llama3-70b" and run.machine.startswith("grand-teton")]
+    gains = [
+        [waits.seconds / pieces.seconds - 1, residual(waits).seconds.total / residual(pieces).seconds.total - 1]
+        for waits, pieces in zip(pairs[::2], pairs[1::2], strict=True)
+    ]
+    assert [[round(100 * x) for x in pair] for pair in gains] == [[6, 18], [9, 18], [16, 18]]
+
+
 def test_all_tables_are_named_and_nobody_fitted_most_rows():
     assert {run.table for run in runs()} == set(SECONDS)
-    assert len(runs()) == 153 and sum(run.fitted for run in runs()) == 45
+    assert len(runs()) == 164 and sum(run.fitted for run in runs()) == 46
 
 
 def test_mean_errors_of_memory_which_nobody_fitted():
@@ -59,10 +94,12 @@ def test_constants_are_those_that_fit(machine):
 def test_machines_of_one_accelerator_share_their_constants():
     for names in (("dgx-a100", "a100-400g", "a100-4x100g"), ("h100-800g", "h100-3200g")):
         assert len({(cluster(name).matmul, cluster(name).attention) for name in names}) == 1
+    for names in (("dgx-h100", "dgx-h100-fp8"), ("grand-teton", "grand-teton-fp8")):  # attention stays in 16 bits
+        assert len({cluster(name).attention for name in names}) == 1
 
 
 def test_report_prints_every_row():
     text = report(rows=True)
-    assert text.count("gpt-530b") == 4 and "Korthikanti table 5" in text
+    assert text.count("gpt-530b") == 6 and "Korthikanti table 5" in text
     assert len(text.splitlines()) == 1 + len(SECONDS) + 2 + len(runs())
     assert residual(runs()[0]).error == pytest.approx(-0.04, abs=0.02)

@@ -32,6 +32,7 @@ LAYOUTS = [  # layout, ranks of a node
     (PLAIN._replace(tensor=2, stages=4), 2),
     (PLAIN._replace(data=2, tensor=2, stages=2, recompute="full"), 2),
     (PLAIN._replace(data=2, tensor=4, stages=4), 4),
+    (PLAIN._replace(tensor=4, stages=4, schedule="GPipe"), 4),
 ]
 
 
