@@ -8,15 +8,22 @@ The same ranks, started by mpirun, save the same tensors, cut by rows, with all 
 machine meets all alike. The time is that of the slowest rank, from a barrier to the next. All flush their files. DCP
 runs as it is by default (torch.save and a pickle), and in its safetensors format. dd: each rank's bytes, by one process
 each, from and to memory. In memory: a folder in /dev/shm, where nothing has to reach a drive, so that what the
-programs do themselves is all there is. "No checksums" is ours with every checksum 0, computed from nothing: beside it
-stands what they cost, in the same turn. On the drive what was saved is dropped from the page cache before each load.
+programs do themselves is all there is. "No checksums" is ours with every checksum 0, computed from nothing, and "by
+zlib" ours without ISA-L: beside them stands what checksums cost, in the same turn. On the drive what was saved is dropped from the page cache before each load.
 Then 3 ranks load what 4 have saved. Last a rank is killed: seconds until its state is back, from a partner's memory and
 from files (recovery.py).
 
-What checksums cost a load of 1 GiB (2 cores, 2026-11-23, medians of three turns): in memory most of it, 0.36 s with and
-0.16 s without, beside 0.20 s of DCP's safetensors. From the drive nothing, 0.84 s and 0.85 s beside 0.63 s; by 3 ranks
-0.94 s and 1.04 s beside 0.61 s. So from the drive it is not checksums that DCP saves. It maps the files into memory,
-and we read them; to ask the kernel for whole files ahead did not help (0.89 s).
+What a load of 1 GiB takes (2 cores, 2026-11-23, medians of 8 turns in memory and 14 from the drive, in random order):
+
+    seconds                                       memory, by 4   by 3   drive, by 4   by 3
+    checksums by zlib                                     0.39   0.43          0.82   1.06
+    by ISA-L (tiers/checksum.py)                          0.17   0.18          0.78   0.77
+    and first the file of which a rank wants most         0.16   0.19          0.65   0.83
+    and waiting ranks leave the core: ours                0.16   0.14          0.62   0.74
+    DCP, safetensors                                      0.28   0.20          0.66   0.79
+
+Direct I/O does not help on this drive. 4 processes that read 256 MiB each took 0.48 s through the cache, where the
+kernel reads 8 MiB ahead, 0.45 s from mapped files, and 1.0, 0.89 and 0.90 s directly by 1, 2 and 4 threads each.
 
 The stall of an asynchronous save is what the training itself waits for, with nothing to hide it: ours until the state
 may change, and the commit when the files are written; DCP's the call of async_save. The aim is for its default, a
@@ -33,8 +40,9 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import recovery
@@ -47,7 +55,8 @@ from reference import mpi
 MIB = 2**20
 AIM, STALL_AIM = 1.0, 0.5
 MEMORY = "/dev/shm"
-OURS, BARE, DCP, SAFETENSORS, DD = "ours", "no checksums", "DCP", "DCP, safetensors", "dd"
+OURS, BARE, ZLIB = "ours", "no checksums", "by zlib"
+DCP, SAFETENSORS, DD = "DCP", "DCP, safetensors", "dd"
 KEPT = "DCP, kept stager"
 ROWS, COLUMNS = 1200, 3495  # of a tensor of 16 MiB, that 4 and 3 ranks share evenly
 
@@ -85,7 +94,8 @@ class Programs:
         self.source.write_bytes(os.urandom(MIB) * (self.nbytes // MIB))
         return {
             OURS: lambda: save(self.comm, self.folder / OURS, 1, self.portions),
-            BARE: unchecked(lambda: save(self.comm, self.folder / BARE, 1, self.portions)),
+            BARE: with_checksum(nothing, lambda: save(self.comm, self.folder / BARE, 1, self.portions)),
+            ZLIB: with_checksum(zlib.crc32, lambda: save(self.comm, self.folder / ZLIB, 1, self.portions)),
             DCP: lambda: dcp.save(self.state, storage_writer=FileSystemWriter(self.folder / DCP)),
             SAFETENSORS: lambda: dcp.save(
                 self.state,
@@ -125,7 +135,8 @@ class Programs:
 
         found = {
             OURS: lambda: load(self.comm, self.folder / OURS, self.portions),
-            BARE: unchecked(lambda: load(self.comm, self.folder / BARE, self.portions)),
+            BARE: with_checksum(nothing, lambda: load(self.comm, self.folder / BARE, self.portions)),
+            ZLIB: with_checksum(zlib.crc32, lambda: load(self.comm, self.folder / ZLIB, self.portions)),
             DCP: lambda: dcp.load(self.state, storage_reader=FileSystemReader(self.folder / DCP)),
             SAFETENSORS: lambda: dcp.load(
                 self.state, storage_reader=HuggingFaceStorageReader(str(self.folder / SAFETENSORS))
@@ -136,20 +147,22 @@ class Programs:
         return found | {DD: lambda: dd(self.folder / f"dd{self.comm.rank}", "/dev/null")}
 
 
-def unchecked(program: Callable[[], object]) -> Callable[[], object]:
-    """The program without its checksums: all are 0, computed from nothing. What they cost is the difference."""
+def nothing(*_: object) -> int:
+    """No checksum."""
+    return 0
+
+
+def with_checksum(crc32: Callable[..., int], program: Callable[[], object]) -> Callable[[], object]:
+    """The program with another checksum."""
     from reference.checkpoint import load, save
 
     modules = [sys.modules[one.__module__] for one in (load, save)]
 
     def run() -> None:
-        for module in modules:
-            module.zlib = SimpleNamespace(crc32=lambda *_: 0)
-        try:
-            program()
-        finally:
+        with ExitStack() as patches:
             for module in modules:
-                module.zlib = zlib
+                patches.enter_context(patch.object(module, "crc32", crc32))
+            program()
 
     return run
 
@@ -216,7 +229,7 @@ def measure(comm, folder: Path, mib: int, turns: int) -> dict:
     return found
 
 
-HEADS = (OURS, BARE, DCP, SAFETENSORS, KEPT, DD)
+HEADS = (OURS, BARE, ZLIB, DCP, SAFETENSORS, KEPT, DD)
 
 # The parent -----------------------------------------------------------------------------------------------------------
 

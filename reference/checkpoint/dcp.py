@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import json
 import secrets
-import zlib
 from pathlib import Path
 
 import numpy as np
 
+from ..tiers.checksum import crc32
 from .boxes import Box, in_words, missing
 from .files import FILES, Files
 from .head import FIRST, LONGEST, OFFSETS, InFile, parse_head
@@ -86,9 +86,9 @@ def _read_file(path: Path, file: str, files: Files) -> tuple[StoredFile, list[tu
             crcs = []
             for at in range(begin, end, CHUNK):
                 read(at, piece := np.empty(min(CHUNK, end - at), np.uint8))
-                crcs.append(zlib.crc32(piece.data))
+                crcs.append(crc32(piece.data))
             stored.append((name, of.dtype, Stored(_box(of, offsets.get(name)), file, begin, tuple(crcs))))
-    return StoredFile(size, len(head), zlib.crc32(head.data)), stored
+    return StoredFile(size, len(head), crc32(head.data)), stored
 
 
 def _box(of: InFile, about: dict | None) -> Box:

@@ -13,12 +13,13 @@ Exact     Bits are read as they were written: a tensor of another type or shape 
           goes on; the tensors that were to be filled may have been, in part.
 Price     A part that lies across rows (columns of a matrix that was saved whole) is read from its first to its last
           element. Copies of data parallelism read the same bytes, once each.
+Left out  Direct I/O and several threads a rank: on the drive where this was measured, the kernel's reading ahead of one
+          thread is faster than either (benchmarks/checkpoint.py).
 Source    torch.distributed.checkpoint does so (create_read_items_for_chunk_list in planner_helpers.py, PyTorch 2.13).
 """
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 from math import prod
@@ -29,7 +30,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .. import mpi
 from ..agreement import agree
+from ..tiers.checksum import crc32
 from .boxes import Box, Portion, as_bytes, in_words, missing
 from .files import FILES, Files, Read
 from .head import NAMES, nbytes, parse_head
@@ -73,6 +76,8 @@ def load(
         count = fill(path, manifest, portions, files)
     except CheckpointError as found:
         error = str(found)
+    if isinstance(comm, mpi.Comm):
+        mpi.wait(comm.Ibarrier())  # leaves the core to ranks that still read, which MPI's own waiting does not
     agree(comm, error=error, raises=CheckpointError)
     return Loaded(manifest.step, manifest.extra, manifest.own, count)
 
@@ -105,7 +110,7 @@ def fill(path: Path, manifest: Manifest, portions: Mapping[str, Portion], files:
         for one in overlaps(path, manifest, name, portion):
             wanted[one.stored.file].append((name, one))
     count, scratch = 0, np.empty(manifest.chunk, np.uint8)
-    for file, ranges in sorted(wanted.items()):
+    for file, ranges in sorted(wanted.items(), key=most_first):
         try:
             check_file(path, manifest, file, files)
             with files.reading(path / file) as read:
@@ -120,6 +125,15 @@ def fill(path: Path, manifest: Manifest, portions: Mapping[str, Portion], files:
         except ValueError as error:
             raise _damaged(path, file, str(error), files) from None
     return count
+
+
+def most_first(wanted: tuple[str, list[tuple[str, Wanted]]]) -> tuple[int, str]:
+    """The order of files: first those of which a rank wants the most.
+
+    Of a file that two ranks need, one in part, that one then finds what the other has had the kernel read.
+    """
+    file, ranges = wanted
+    return -sum(one.into.nbytes for _, one in ranges), file
 
 
 def overlaps(path: Path, manifest: Manifest, name: str, portion: Portion) -> list[Wanted]:
@@ -158,7 +172,7 @@ def check_file(path: Path, manifest: Manifest, file: str, files: Files = FILES) 
     head = np.empty(about.head, np.uint8)
     with files.reading(path / file) as read:
         read(0, head)
-    if zlib.crc32(head.data) == about.crc:
+    if crc32(head.data) == about.crc:
         return
     try:
         whose = parse_head(head[8:].tobytes())[1].get("checkpoint")
@@ -206,7 +220,7 @@ def read_checked(
         piece = into[begin - first : end - first] if inside else scratch[: end - begin]
         read(stored.begin + begin, piece)
         count += end - begin
-        if zlib.crc32(piece.data) != stored.crcs[number]:
+        if crc32(piece.data) != stored.crcs[number]:
             at = stored.begin + begin
             raise ValueError(f"is damaged: bytes {at:,} to {at + end - begin - 1:,} are not those that were written")
         if not inside:

@@ -23,7 +23,6 @@ Source    Rojas et al., "A Study of Checkpointing in Large Scale Training of Dee
 from __future__ import annotations
 
 import secrets
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -32,6 +31,7 @@ from typing import Any
 from torch import Tensor
 
 from ..agreement import agree
+from ..tiers.checksum import crc32
 from .boxes import Box, Portion, as_bytes, in_words, missing
 from .files import FILES, FULL, Files
 from .head import NAMES, in_order, make_head, nbytes
@@ -139,13 +139,13 @@ class Saving:
             yield head
             for name in in_order(tensors):
                 for piece in chunks(self._values(name, tensors[name][1])):
-                    crcs[name].append(zlib.crc32(piece))
+                    crcs[name].append(crc32(piece))
                     yield piece
 
         self.files.write(self.path / file, pieces())
         size = len(head) + sum(nbytes(dtype, box.shape) for dtype, box in tensors.values())
         stored = {name: Stored(box, file, begins[name], tuple(crcs[name])) for name, (_, box) in tensors.items()}
-        self.written[file] = StoredFile(size, len(head), zlib.crc32(head)), stored
+        self.written[file] = StoredFile(size, len(head), crc32(head)), stored
 
     def _values(self, name: str, box: Box) -> Tensor:
         return next(values for own, values in self.portions[name].parts if own == box)

@@ -24,7 +24,6 @@ import errno
 import mmap
 import os
 import struct
-import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .checksum import crc32
 from .flush import begin_to_flush, flush_folder
 from .huge_pages import HUGE, ask_for_huge_pages
 
@@ -171,7 +171,7 @@ class Blocks:
         """Write chunk k; its CRC."""
         begin = k * self.format.chunk
         piece = data[begin : begin + self.format.chunk]
-        crc = zlib.crc32(piece.data)
+        crc = crc32(piece.data)
         try:
             with self._as_blocks(piece) as (block, ours):
                 if not ours:
@@ -195,7 +195,7 @@ class Blocks:
         return piece
 
     def _check_chunk(self, path: Path, piece: np.ndarray, k: int, crc: int) -> int:
-        if (found := zlib.crc32(piece.data)) != crc:
+        if (found := crc32(piece.data)) != crc:
             begin = k * self.format.chunk
             raise TierError(
                 errno.EIO,
@@ -251,7 +251,7 @@ class Blocks:
 
     def _write_head(self, file: int, nbytes: int, crcs: list[int]) -> None:
         table = np.array(crcs, "<u4").tobytes()
-        head = HEAD.pack(MAGIC, nbytes, self.format.chunk, len(crcs), zlib.crc32(table)) + table
+        head = HEAD.pack(MAGIC, nbytes, self.format.chunk, len(crcs), crc32(table)) + table
         block = aligned(self._first(len(crcs)))
         block[: len(head)] = np.frombuffer(head, np.uint8)
         try:
@@ -266,7 +266,7 @@ class Blocks:
         magic, has, chunk, count, crc = HEAD.unpack(block[: HEAD.size].tobytes())
         table = block[HEAD.size : HEAD.size + 4 * chunks].tobytes()
         wanted = (MAGIC, nbytes, self.format.chunk, chunks)
-        if (magic, has, chunk, count) != wanted or zlib.crc32(table) != crc:
+        if (magic, has, chunk, count) != wanted or crc32(table) != crc:
             raise TierError(
                 errno.EIO,
                 f"the head of {path.name} in {path.parent} is not that of {nbytes:,} bytes in chunks of "

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import errno
 import os
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -25,6 +24,7 @@ from urllib.parse import quote
 from torch import Tensor
 
 from .blocks import BLOCK, MIB, O_DIRECT, Blocks, Format, TierError, as_bytes
+from .checksum import crc32
 
 PARTIAL = ".partial"  # how blocks.py calls a file while it is being written
 
@@ -64,7 +64,7 @@ class HostStorage:
             raise TierError(
                 errno.ENOSPC, f"{name} cannot be written: the host's part of {self.capacity:,} bytes lacks {missing:,}"
             )
-        crc = zlib.crc32(as_bytes(tensor).data)
+        crc = crc32(as_bytes(tensor).data)
         self.copies[name] = _Copy(tensor.detach().clone(), crc)
 
     def read(self, name: str, target: Tensor) -> None:
@@ -75,7 +75,7 @@ class HostStorage:
         if data.nbytes != target.nbytes:
             raise TierError(errno.EIO, f"{name} has {data.nbytes:,} bytes where {target.nbytes:,} are wanted")
         as_bytes(target)[:] = as_bytes(data)
-        if (found := zlib.crc32(as_bytes(target).data)) != crc:
+        if (found := crc32(as_bytes(target).data)) != crc:
             raise TierError(
                 errno.EIO, f"{name} is damaged: the checksum is {found:08x} where {crc:08x} was written to the host"
             )

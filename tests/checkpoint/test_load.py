@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from reference.checkpoint import CheckpointError, at, everything, flat_range, load, read_manifest, save
+from reference.checkpoint.files import Files
 from reference.checkpoint.load import at_step
 from reference.checkpoint.manifest import CHUNK
 from reference.worlds import RankFailed, launch
@@ -70,6 +71,37 @@ def test_a_rank_reads_what_it_needs_and_the_chunks_around(tmp_path):
     }
     for (first, after), count in found.items():
         assert launch(load_it, 1, first, after).results == [(True, count)]
+
+
+class Noting(Files):
+    """Real files, and the names of the shards in the order in which they are opened to be read."""
+
+    def __init__(self):
+        self.opened = []
+
+    def reading(self, path):
+        if path.suffix == ".safetensors" and path.name not in self.opened:
+            self.opened.append(path.name)
+        return super().reading(path)
+
+
+def test_a_rank_begins_with_the_file_of_which_it_wants_the_most(tmp_path):
+    """What it wants of another's is in the kernel's cache by then."""
+    whole = torch.arange(12.0 * 5).view(12, 5)
+
+    def save_it(comm):
+        save(comm, tmp_path, 1, {"w": at(whole[3 * comm.rank : 3 * comm.rank + 3], (12, 5), (3 * comm.rank, 0))})
+
+    def load_it(comm):
+        found, files = torch.zeros(4, 5), Noting()
+        load(comm, tmp_path, {"w": at(found, (12, 5), (4 * comm.rank, 0))}, files=files)
+        assert torch.equal(found, whole[4 * comm.rank : 4 * comm.rank + 4])
+        return files.opened
+
+    launch(save_it, 4)
+    opened = launch(load_it, 3).results
+    first, second, third, fourth = sorted({name for names in opened for name in names})
+    assert opened == [[first, second], [second, third], [fourth, third]]
 
 
 def test_a_part_of_the_state_can_be_loaded_and_the_newest_is_taken(tmp_path):
