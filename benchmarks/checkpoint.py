@@ -7,11 +7,11 @@
 The same ranks, started by mpirun, save the same tensors, cut by rows, with all of them, in turns: a disturbance of the
 machine meets all alike. The time is that of the slowest rank, from a barrier to the next. All flush their files. DCP
 runs as it is by default (torch.save and a pickle), and in its safetensors format. dd: each rank's bytes, by one process
-each, from and to memory. In memory: a folder in /dev/shm, where nothing has to reach a drive, so that what the
-programs do themselves is all there is. "No checksums" is ours with every checksum 0, computed from nothing, and "by
-zlib" ours without ISA-L: beside them stands what checksums cost, in the same turn. On the drive what was saved is dropped from the page cache before each load.
-Then 3 ranks load what 4 have saved. Last a rank is killed: seconds until its state is back, from a partner's memory and
-from files (recovery.py).
+each, from and to memory. In memory: a folder in /dev/shm, where nothing has to reach a drive, so that what the programs
+do themselves is all there is. "No checksums" is ours with every checksum 0, computed from nothing, and "by zlib" ours
+without ISA-L: beside them stands what checksums cost, in the same turn. On the drive what was saved is dropped from the
+page cache before each load. Then 3 ranks load what 4 have saved. Last a rank is killed: seconds until its state is
+back, from a partner's memory and from files (recovery.py).
 
 What a load of 1 GiB takes (2 cores, 2026-11-23, medians of 8 turns in memory and 14 from the drive, in random order):
 
