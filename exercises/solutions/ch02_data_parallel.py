@@ -142,8 +142,9 @@ def backward_with_overlap(comm, backward, buckets):
 
     The order of the Iallreduces is that of the buckets, the same on all ranks: that is what makes it safe. DDP adds
     that a bucket which is full early waits until those before it have been started, since on another rank they may be
-    full in another order. With gradient_as_bucket_view=True DDP copies nothing: the gradients are views of the bucket's
-    memory, so autograd writes where the all-reduce reads. (By default it copies each gradient in and out.) On a real
+    full in another order. With gradient_as_bucket_view=True DDP's gradients are views of the bucket's memory, so that
+    autograd writes where the all-reduce reads, if zero_grad(set_to_none=False) leaves them there. (By default each
+    gradient is copied in and out; with zero_grad's default the view is dropped, and copied into anew.) On a real
     network somebody must also move the data: a GPU has NCCL's kernels and a stream of their own for that; MPI often
     makes progress only inside its calls, so later hooks test what is under way. Follow-up: why may nobody read or write
     a gradient between its hook and the wait?
@@ -220,7 +221,7 @@ def replicas_that_agree(comm, weights, centre, batches, rate, limit):
 
     The habit: for each line ask whether it uses a rank's own samples. If so, what it computes must be averaged before
     anything that lasts depends on it. Buffers are forgotten most often, because no optimizer touches them; DDP
-    broadcasts rank 0's in every forward pass, so that ranks agree, on the statistics of rank 0's samples. A check that
+    broadcasts rank 0's before a forward pass, so that ranks agree, on the statistics of rank 0's samples. A check that
     compares a hash of parameters and buffers over the ranks every thousand steps costs next to nothing and finds all of
     this. Follow-up: the two sums of a step cannot share a message. Why not, and with which sum of another step could
     one of them travel?

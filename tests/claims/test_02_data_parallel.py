@@ -72,18 +72,26 @@ def test_gradients_that_agree_are_not_the_worst_case_for_an_accumulator():
     assert relative_error(32, torch.float32, noise=100) < 1e-6
 
 
-def test_most_of_kahans_error_in_16_bits_is_in_the_terms_and_not_in_the_sum():
-    draw = torch.Generator().manual_seed(0)
+def test_twenty_draws_of_gradients_that_scatter():
+    """One draw says little: where the sum is near zero an element may be off by much, and the mean with it."""
+    found = [relative_error(32, torch.bfloat16, True, scatter, seed) for scatter in (10, 100) for seed in range(10)]
+    assert min(found) > 0.008 and 0.03 < max(found) < 0.04 and sorted(found)[10] < 0.015
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_most_of_kahans_error_in_16_bits_is_in_the_terms_and_not_in_the_sum(seed):
+    draw = torch.Generator().manual_seed(seed)
     mean = torch.rand(2000, generator=draw, dtype=torch.float64) + 1e-3
     terms = mean * (1 + 100 * torch.randn(32, 2000, generator=draw, dtype=torch.float64))
     exact, rounded = terms.sum(0), terms.bfloat16().double().sum(0)
     lost = ((rounded - exact) / exact).abs().mean().item()
-    assert 0.5 < lost / relative_error(32, torch.bfloat16, True, noise=100) < 1
+    assert 0.5 < lost / relative_error(32, torch.bfloat16, True, noise=100, seed=seed) < 1
 
 
-def test_float32_is_off_by_less_than_two_millionths_and_bfloat16_by_nine_tenths():
-    """Not by a millionth at most: a thousand gradients that scatter a hundredfold are off by a little more."""
-    assert 1e-6 < relative_error(1000, torch.float32, noise=100) < 2e-6
+def test_float32_is_off_by_less_than_five_millionths_and_bfloat16_by_nine_tenths():
+    """Not by two millionths at most: of ten draws of a thousand gradients that scatter a hundredfold, four are not."""
+    found = [relative_error(1000, torch.float32, noise=100, seed=seed) for seed in range(10)]
+    assert max(found) < 5e-6 and sum(error > 2e-6 for error in found) == 4
     assert all(relative_error(K, torch.float32, noise=scatter) < 1e-6 for K in (10, 1000) for scatter in (0.1, 10))
     assert relative_error(4096, torch.bfloat16, noise=0.0) == pytest.approx(0.9, abs=0.02)
 
