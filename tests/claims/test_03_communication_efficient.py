@@ -680,3 +680,24 @@ def test_by_which_factor_a_server_that_never_waits_is_first_depends_on_the_draw(
 
     others = [half(name) for name in ("all-reduce", "server, bounded", "local SGD", "SlowMo", "gossip")]
     assert min(others) == others[3] and 1.9 < others[3] / half("server, asynchronous") < 4.1
+
+
+def test_summed_signs_stand_still_where_votes_with_a_tie_walk_on():
+    """Opposite samples on two ranks: the sum of signs is 0, and a tie in a vote counts as plus."""
+    problem = study.OppositeSamples()
+    still, repaired = (
+        study.descend(problem, codec, 300, 0.01 if codec.name == "sign" else 0.1, workers=2, feedback=feedback)
+        for codec, feedback in ((reduce.sign(), False), (scaled_sign(), True))
+    )
+    assert torch.equal(still.w, problem.start()) and still.losses[-1] == 1.0 and repaired.losses[-1] < 1e-9
+
+    def program(comm):
+        w, losses = problem.start(), []
+        for step in range(300):
+            g, _ = problem.gradient(w, step, comm.rank, comm.size)
+            w -= 0.01 * reduce.majority_vote(comm, g)
+            losses.append(problem.loss(w))
+        return losses
+
+    losses = launch(program, 2).results[0]
+    assert min(losses) < 1e-9 and losses[-1] > 3.9
