@@ -63,7 +63,7 @@ def bus_bandwidth(P, n, seconds):
     """Return the bus bandwidth, in bytes per second, of an all-reduce of n bytes a rank that took `seconds`.
 
     That is the rate at which each rank must have sent, if it sent no more than it had to: a number that can be held
-    against the speed of one link, whatever P is. P is at least 2.
+    against the speed of one link, whatever P is, if all links are alike. P is at least 2.
 
     Page: chapters/01_collectives.ipynb#run
     """

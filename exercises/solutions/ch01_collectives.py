@@ -42,7 +42,8 @@ def bus_bandwidth(P, n, seconds):
 
     This is the "busbw" that NCCL's own benchmark prints beside "algbw" (nccl-tests, doc/PERFORMANCE.md), with other
     factors for other collectives: (P - 1) / P for an allgather or a reduce-scatter, 1 for a broadcast. It assumes that
-    the ranks do the adding. Where switches do it the busbw may exceed the link's speed, and nothing is wrong.
+    the ranks do the adding over links of one speed. Where switches add it may exceed the link's speed, and where fast
+    links and slow ones are used in turn it is the speed of neither.
     Follow-up: what does a busbw of half the link's speed tell you, and what does it not?
     """
     return 2 * (P - 1) / P * n / seconds

@@ -122,7 +122,7 @@ def lower_bound(collective: str, P: int, nbytes: int, link: Link) -> Cost:
 
 
 def bus_bandwidth(collective: str, P: int, nbytes: int, seconds: float) -> float:
-    """Bus bandwidth in bytes/s as nccl-tests defines it: comparable with a link's speed, whatever P.
+    """Bus bandwidth in bytes/s as nccl-tests defines it: comparable with a link's speed, if all links are alike.
 
     nbytes is the size of the larger of a rank's two buffers. Allreduce counts 2 (P - 1) / P of it, reduce-scatter,
     allgather and all-to-all (P - 1) / P, broadcast and reduce all of it (nccl-tests, doc/PERFORMANCE.md). Scatter and
