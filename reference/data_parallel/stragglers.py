@@ -1,7 +1,7 @@
 """Stragglers: a synchronous step lasts as long as the slowest rank, and the slowest of many is slow.
 
 Idea      A step takes max(t_1, ..., t_P). Its mean grows with P although no rank has become slower: by H_P = 1 + 1/2 +
-          ... + 1/P ~ ln P mean delays if delays are exponential, by sqrt(2 ln P) deviations if they are normal.
+          ... + 1/P ~ ln P mean delays if delays are exponential; by less than sqrt(2 ln P) deviations if normal.
 After     A rank that is always slow gets fewer samples, in proportion to its speed: `proportional`. The average stays
           right, because it is weighted with counts (average.py); a mean of the ranks' means would not.
           If now one rank is late and now another: work until a time and not until a number, `work_until`. Nobody waits
