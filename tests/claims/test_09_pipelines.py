@@ -275,6 +275,18 @@ def test_with_messages_pipedream_has_a_bubble():
     assert added > 2 * (p - 1) * 0.5 * (m / p - 1) and makespan(make("PipeDream", p, m), 0) / m < 3.05
 
 
+def test_with_few_micro_batches_the_cut_with_the_smallest_slowest_stage_may_not_be_the_best():
+    """It was called the best without a condition. Under 1F1B it also counts where the slow stage is."""
+    layers = [partition.LayerProfile(t, 2 * t) for t in (1.0, 1.5, 2.7, 0.5, 2.5, 1.7, 0.7)]
+    found, other = partition.partition(layers, 3).ends, (3, 5, 7)
+    seconds = {
+        m: [simulate(make("1F1B", 3, m), partition.cut_costs(layers, ends)).makespan for ends in (found, other)]
+        for m in (3, 24, 48)
+    }
+    assert seconds[3] == pytest.approx([61.2, 52.6])
+    assert all(seconds[m][0] < seconds[m][1] for m in (24, 48))
+
+
 def test_one_micro_batch_overlaps_with_its_own_weight_gradients():
     """That nothing overlaps holds for whole backward passes: while the gradient of I travels, its rank computes W."""
     times = simulate(make("ZB-H1", 4, 1), Costs(send=1.0))
