@@ -2,11 +2,12 @@
 
 tasks.py has the records. utilisation.py, response_time.py, non_preemptive.py, demand.py and global_tests.py are the
 tests of whether deadlines are met, priorities.py and partition.py what they choose from. dag.py, chains.py,
-mixed_criticality.py, servers.py, locks.py and self_suspension.py have tasks that are more than independent. simulate.py
-plays what the others claim (dispatch.py: policies, engine.py: events, runs.py: what it did), gantt.py draws it.
-random_sets.py draws sets of tasks; probability.py has tails, votes and availability. embodied.py and answer_tiers.py
-are two exercises, offload.py asks the cloud, failover.py puts a standby in place, deterministic.py measures a loop,
-driving/ is a drive in four processes.
+mixed_criticality.py, servers.py, locks.py and self_suspension.py have tasks that are more than independent.
+batching.py, gpu_sharing.py and copy_engines.py are about one accelerator that several share. simulate.py plays what
+the others claim (dispatch.py: policies, engine.py: events, runs.py: what it did), gantt.py draws it. random_sets.py
+draws sets of tasks; probability.py has tails, votes and availability. embodied.py and answer_tiers.py are two
+exercises, offload.py asks the cloud, failover.py puts a standby in place, deterministic.py measures a loop, driving/
+is a drive in four processes.
 """
 
 from .dispatch import EarliestDeadlineFirst, FixedPriority, LeastLaxityFirst, RoundRobin, SchedulingPolicy

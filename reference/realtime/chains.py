@@ -25,6 +25,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
+from . import non_preemptive
 from .response_time import response_time
 from .runs import SimulatedRun
 from .tasks import PeriodicTask, checked
@@ -102,11 +103,11 @@ def data_age(run: SimulatedRun, chain: Sequence[str]) -> int:
 
 
 def holistic(tasks: Sequence[PeriodicTask], triggers: dict[str, str]) -> dict[str, int | None]:
-    """R of each task from the arrival of its chain's first one, where completion releases the next: preemptive
-    priorities.
+    """R of each task from the arrival of its chain's first one, where completion releases the next: fixed priorities.
 
-    tasks: the highest priority first, each with a single segment on one processor; a chain has one period. triggers: as
-    in `simulate`. None for all if one grows above the largest deadline.
+    tasks: the highest priority first, each with a single segment on one processor, preemptive or not, all of a
+    processor alike; a chain has one period. triggers: as in `simulate`. None for all if one grows above the largest
+    deadline.
     """
     tasks = checked(tasks)
     before = {after: first for first, after in triggers.items()}
@@ -119,13 +120,20 @@ def holistic(tasks: Sequence[PeriodicTask], triggers: dict[str, str]) -> dict[st
     limit = max(task.deadline for task in tasks)
     while True:
         late = [replace(task, jitter=jitter[task.name]) for task in tasks]
-        found = {
-            task.name: response_time(task, [other for other in late[:place] if kind[other.name] == kind[task.name]])
-            for place, task in enumerate(late)
-        }
+        found = {task.name: _on_its_processor(task, late, kind) for task in late}
         following = {name: found[before[name]] if name in before else jitter[name] for name in jitter}
         if any(R is None or limit < R for R in found.values()):
             return dict.fromkeys(found)  # the others' values have not settled, either
         if following == jitter:
             return found
         jitter = following  # type: ignore[assignment]
+
+
+def _on_its_processor(task: PeriodicTask, tasks: Sequence[PeriodicTask], kind: dict[str, str | None]) -> int | None:
+    """R of a task among those of its processor."""
+    mine = [other for other in tasks if kind[other.name] == kind[task.name]]
+    place = mine.index(task)
+    above, below = mine[:place], mine[place + 1 :]
+    if len({other.preemptive for other in mine}) > 1:
+        raise ValueError(f"all tasks of a processor are preemptive, or none is: {[other.name for other in mine]}")
+    return response_time(task, above) if task.preemptive else non_preemptive.response_time(task, above, below)

@@ -73,6 +73,18 @@ def response_times(tasks: Sequence[PeriodicTask], tick: int = 1) -> tuple[int | 
     return tuple(response_time(task, tasks[:i], tasks[i + 1 :], tick) for i, task in enumerate(tasks))
 
 
+def on_levels(tasks: Sequence[PeriodicTask], levels: Sequence[int]) -> tuple[int | None, ...]:
+    """R of each task where several share a level of priority, as kernels in streams do: the lowest level goes first.
+
+    Sufficient: within a level the job that came first goes first, and here each other task of it counts as higher.
+    """
+    found = []
+    for task, level in zip(checked(tasks), levels, strict=True):
+        above = [other for other, its in zip(tasks, levels) if its <= level and other is not task]
+        found.append(response_time(task, above, [other for other, its in zip(tasks, levels) if its > level]))
+    return tuple(found)
+
+
 def first_job_only(tasks: Sequence[PeriodicTask], tick: int = 1) -> tuple[int, ...]:
     """What the analysis of 1994 said: R of the first job after the critical instant. Wrong: too small for some sets."""
     tasks = checked(tasks)

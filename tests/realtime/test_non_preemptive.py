@@ -2,8 +2,19 @@
 
 from dataclasses import replace
 from itertools import permutations
+from random import Random
 
-from reference.realtime import PeriodicTask, Segment, densest, hyperperiod, response_times, simulate, sporadic, uniform
+from reference.realtime import (
+    FixedPriority,
+    PeriodicTask,
+    Segment,
+    densest,
+    hyperperiod,
+    response_times,
+    simulate,
+    sporadic,
+    uniform,
+)  # fmt: skip
 from reference.realtime import non_preemptive as analysis
 from reference.realtime.priorities import audsley
 
@@ -93,3 +104,18 @@ def test_kernels_block_by_their_longest_part():
             assert all(job.response <= R for task, R in zip(tasks, bounds) for job in run.of(task.name))
     late = [replace(task, offset=1) for task in whole[:2]] + whole[2:]
     assert simulate(late).response("a") == 14  # 11 of the longest kernel, and its own 3
+
+
+def test_levels_that_several_share():
+    """Streams have few levels: within one, first come, first served. No run is above the bound."""
+    reached = 0
+    for seed, tasks in enumerate(small_sets(150, share=0.3, seed=7)):
+        tasks = blocked(tasks)
+        levels = [Random(seed + place).randint(0, 1) for place in range(len(tasks))]
+        assert analysis.on_levels(tasks, range(len(tasks))) == analysis.response_times(tasks)
+        runs = [simulate(tasks, FixedPriority(tasks, levels), releases=sporadic, until=200, seed=i) for i in range(3)]
+        for task, R in zip(tasks, analysis.on_levels(tasks, levels)):
+            worst = max(run.response(task.name) for run in runs)
+            assert R is None or worst <= R, (tasks, levels, task)
+            reached += worst == R
+    assert reached > 30

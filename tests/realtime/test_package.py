@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 IN_THE_BROWSER = (
-    "chains", "dag", "demand", "gantt", "global_tests", "locks", "mixed_criticality", "non_preemptive", "offsets",
-    "priorities", "random_sets", "response_time", "self_suspension", "servers", "simulate", "utilisation",
+    "batching", "chains", "copy_engines", "dag", "demand", "gantt", "global_tests", "gpu_sharing", "locks",
+    "mixed_criticality", "non_preemptive", "offsets", "priorities", "random_sets", "response_time", "self_suspension",
+    "servers", "simulate", "utilisation",
 )  # fmt: skip
 
 
