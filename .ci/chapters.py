@@ -68,7 +68,7 @@ TESTS = {  # chapter: its packages and modules in tests/, which mirrors referenc
         "test_crashes.py",
         "test_supervise.py",
     ),
-    14: ("realtime", "test_drive.py"),
+    14: ("production/test_deadline_serving.py", "realtime", "test_drive.py"),
 }
 
 
