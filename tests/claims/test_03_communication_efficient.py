@@ -701,3 +701,20 @@ def test_summed_signs_stand_still_where_votes_with_a_tie_walk_on():
 
     losses = launch(program, 2).results[0]
     assert min(losses) < 1e-9 and losses[-1] > 3.9
+
+
+def test_of_six_draws_mild_compensation_helps_in_four_and_a_smaller_rate_ends_alike_in_all():
+    """16 workers as on the page, whose two draws, 0 and 2, have a test of their own."""
+    problem, whole = (Objective(MLP((64, 32, 10), seed=0), digits(), size=size) for size in (8 * 16, 64))
+
+    def loss(seed, rate, correct):
+        def program(comm):
+            timed, policy = Timed(comm, problem, 1e-2, jitter=True, seed=seed), parameter_server.Policy(correct=correct)
+            return parameter_server.train_with_servers(comm, timed, 25, rate, policy).w
+
+        return whole.loss(launch(program, 17).results[0])
+
+    helped = [loss(seed, 0.25, staleness.compensated(1.0)) < loss(seed, 0.25, staleness.PLAIN) for seed in (1, 3, 4, 5)]
+    assert helped == [True, True, False, False]
+    slow = [loss(seed, 0.25 / 4, staleness.PLAIN) for seed in range(6)]
+    assert [min(slow), max(slow)] == pytest.approx([0.45, 0.49], abs=0.01)
