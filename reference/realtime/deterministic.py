@@ -25,7 +25,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -146,8 +146,9 @@ def measured(step: bool, process: bool, ticks: int, period: float) -> tuple[dict
     """One loop: quantiles of its responses (ms), and what the system said if the process was to be undisturbed."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    around: AbstractContextManager[dict[str, str]] = undisturbed() if process else nullcontext({})
     try:
-        with undisturbed() if process else nullcontext({}) as said:
+        with around as said:
             controller = (PreparedController if step else PlainController)(*weights())
             return quantiles(responses(controller.step, ticks, period)), said
     finally:
