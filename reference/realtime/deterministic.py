@@ -144,6 +144,7 @@ def remedies(ticks: int, period: float) -> dict[tuple[bool, bool], dict[str, flo
 
 def measured(step: bool, process: bool, ticks: int, period: float) -> tuple[dict[str, float], dict[str, str]]:
     """One loop: quantiles of its responses (ms), and what the system said if the process was to be undisturbed."""
+    around: AbstractContextManager[dict[str, str]] = undisturbed() if process else nullcontext({})
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     around: AbstractContextManager[dict[str, str]] = undisturbed() if process else nullcontext({})

@@ -94,7 +94,7 @@ class OffloadDecision:
         return True
 
     def answered(self, used: bool) -> None:
-        """Learn whether the answer came in time; too many failures in a row end the asking for a while."""
+        """Whether the answer came in time; several failures in a row end the asking for a while."""
         self.failures = 0 if used else self.failures + 1
         if self.failures == FAILURES:
             self.failures, self.quiet = 0, PAUSE

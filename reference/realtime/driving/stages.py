@@ -128,8 +128,9 @@ class StandbyStage(PerceptionStage):
 
     def speaks(self, trigger: DriveMessage) -> bool:
         """Wait for the other's answer until TAKEOVER, and take its place if there is none."""
+        latest = trigger.sent + TAKEOVER
         if self.leads is None:
-            if self.wait(PERCEPTION, trigger.sent + TAKEOVER, lambda: self.heard("objects") >= trigger.taken):
+            if self.wait(PERCEPTION, latest, lambda: self.heard("objects") >= trigger.taken):
                 return False
             self.leads = self.clock.now()
         return True
@@ -200,7 +201,8 @@ class ControlStage(DriveStage):
 
     def work(self, trigger: DriveMessage) -> DriveMessage:
         """The command for the next 20 ms; the watchdog of all that comes before."""
-        plan = self.newest.get("plan", DriveMessage("plan", value=trigger.value))  # none yet: keep the speed
+        none_yet = DriveMessage("plan", value=trigger.value)  # keep the speed
+        plan = self.newest.get("plan", none_yet)
         self.charge(schedule.COMMAND)
         if self.stopped is None and self.clock.now() - plan.taken > PLAN_SILENCE:
             self.stopped = self.clock.now()
