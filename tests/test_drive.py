@@ -108,6 +108,7 @@ def test_a_standby_takes_over_within_the_bound_and_the_car_drives_on(told, at):
     status, found = told("--standby", "--fault", f"silent:perception@{at}", "--seconds", "2")
     assert status == 0 and found["promised"] and found["late"] == 0
     assert found["stops"] == {"control": None, "vehicle": None}
+    assert found["silences"] == [], "somebody looks"
     takeover = found["takeover"]
     first = 1000 if at == 1.0 else 1100  # the first picture that perception does not answer
     assert takeover["at"] == pytest.approx(first + schedule.TAKEOVER, abs=0.5)
@@ -157,6 +158,16 @@ def test_a_promise_that_is_not_kept_is_an_exit_status(monkeypatch, told):
     monkeypatch.setitem(schedule.DEADLINE, "planning", 10)
     status, found = told("--seconds", "1")
     assert status == 1 and found["late"] == 10
+
+
+@pytest.mark.parametrize(
+    "found, kept",
+    [({}, True), ({"late": 1}, False), ({"gap": -1.0}, False), ({"stops": {"control": 900.0, "vehicle": None}}, False)],
+)
+def test_what_is_promised_is_deadlines_no_stop_and_no_collision(found, kept):
+    well = {"gap": 9.0, "promised": True, "late": 0, "stops": {"control": None, "vehicle": None}}
+    assert program.report.kept(well | found) == kept
+    assert program.report.kept(well | found | {"promised": False}) == ("gap" not in found)
 
 
 def test_virtual_ranks_in_one_process_and_a_timeline(capsys, tmp_path):

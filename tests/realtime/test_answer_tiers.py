@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reference.realtime import answer_tiers
-from reference.realtime.probability import minutes_down, two_of_three
+from reference.realtime.probability import LatencyDistribution, minutes_down, two_of_three
 
 
 def test_the_grid_has_the_mean_of_the_tier():
@@ -53,3 +53,10 @@ def test_under_a_bad_day_a_second_copy_buys_little():
     for near, far, least, most in ((1, 1, 0, 0.05), (bad, worse, 0.65, 0.8), (bad, bad, 0.75, 0.87)):
         once, twice = (np.mean(car + road * near + far * answer > 100) for answer in (cloud, np.minimum(cloud, again)))
         assert least <= twice / once <= most
+
+
+def test_two_dice_thrown_at_once():
+    die = LatencyDistribution(np.array([0, 1, 1, 1, 1, 1, 1]) / 6)
+    coin = LatencyDistribution(np.array([1, 1]) / 2)
+    assert answer_tiers.slowest([die, die]).chances == pytest.approx(np.array([0, 1, 3, 5, 7, 9, 11]) / 36)
+    assert answer_tiers.slowest([coin, die]).chances == pytest.approx(die.chances)
