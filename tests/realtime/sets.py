@@ -31,6 +31,6 @@ def table(rows: str) -> list[PeriodicTask]:
     return [PeriodicTask(row.split()[0], *map(int, row.split()[1:])) for row in rows.strip().splitlines()]
 
 
-# Burns and Wellings, Real-Time Systems and Programming Languages: fixed priorities, tables of process sets
+# As in the tables of process sets of Burns and Wellings, Real-Time Systems and Programming Languages; computed here
 BURNS_WELLINGS = table("a 3 7\nb 3 12\nc 5 20")
 HARMONIC = table("a 1 4\nb 2 8\nc 8 16")

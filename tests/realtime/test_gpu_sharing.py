@@ -33,7 +33,10 @@ def test_no_run_is_above_the_bound_of_slices():
     for seed in range(250):
         rng = Random(seed)
         q, switch = rng.randint(2, 5), rng.randint(0, 1)
-        tasks = [PeriodicTask(f"t{i}", rng.randint(1, 12), rng.randint(20, 80)) for i in range(rng.randint(2, 4))]
+        tasks = [
+            PeriodicTask(f"t{i}", rng.randint(1, 12), rng.randint(20, 80), jitter=rng.choice((0, 0, 7)))
+            for i in range(rng.randint(2, 4))
+        ]
         runs = [
             simulate(tasks, RoundRobin(q), until=300, releases=sporadic, seed=i, switch=switch, execution=how)
             for i, how in enumerate((None, None, uniform(0.5)))

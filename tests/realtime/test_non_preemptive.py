@@ -49,6 +49,23 @@ def test_the_steps_of_buttazzos_example():
     assert analysis.response_time(tasks[2], tasks[:2], tasks[3:]) == 11
 
 
+def test_the_figures_of_another_implementation():
+    """The tests of the crate response-time-analysis 0.3.2, src/fixed_priority/tests.rs (read 2026-11-23): jobs that
+    nobody interrupts, and jobs with such segments anywhere.
+    """
+    late = [replace(task, deadline=4 * task.period) for task in blocked(table("a 10 20\nb 20 50\nc 30 200"))]
+    assert analysis.response_times(blocked(table("a 20 70\nb 20 80\nc 35 200"))) == (54, 74, 75)
+    assert analysis.response_times(late) == (39, 79, None)
+
+    def parts(name: str, period: int, *ticks: int) -> PeriodicTask:
+        return PeriodicTask(name, period=period, body=tuple(Segment(part, preemptive=False) for part in ticks))
+
+    tasks = [parts("a", 12, 2, 2), parts("b", 20, 3, 3), parts("c", 40, 4, 4)]
+    assert response_times(tasks, analysis.segment_blocking(tasks)) == (7, 17, 32)
+    tasks[2:] = [parts("c", 30, 3, 3, 2), parts("d", 40, 4, 4)]
+    assert response_times(tasks, analysis.segment_blocking(tasks)) == (7, 17, 35, None)
+
+
 def test_equal_to_the_simulation_in_the_worst_case():
     """The longest job below begins a tick before all others are released; jitter and arbitrary deadlines, too."""
     compared = later = 0

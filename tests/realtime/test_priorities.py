@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from reference.realtime import PeriodicTask, fixed_priority
+from reference.realtime import PeriodicTask, fixed_priority, response_times
 from reference.realtime.priorities import audsley, deadline_monotonic, meets_deadline, rate_monotonic
 
 from .sets import small_sets, table
@@ -38,11 +38,12 @@ def test_only_audsley_is_optimal_with_deadlines_beyond_the_period():
 
 
 def test_lehoczky_neither_order_is_best_beyond_the_period():
-    """C, T, D of 52, 100, 110 and 52, 140, 154: the order of the deadlines fails, the other does not.
+    """Lehoczky 1990, example 2: C, T, D of 52, 100, 110 and 52, 140, 154. The order of the deadlines fails.
 
-    Lehoczky 1990 shows that this happens; the figures are computed here.
+    The responses are those of the tests of the crate response-time-analysis 0.3.2 (read 2026-11-23).
     """
     tasks = table("a 52 100 110\nb 52 140 154")
+    assert response_times(tasks) == (52, 156) and response_times(tasks[::-1]) == (52, 108)
     assert not fixed_priority(tasks) and fixed_priority(tasks[::-1])
     assert [task.name for task in audsley(tasks) or []] == ["b", "a"]
 

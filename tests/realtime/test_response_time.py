@@ -12,8 +12,10 @@ from reference.realtime.simulate import jittered, uniform
 
 from .sets import BURNS_WELLINGS, HARMONIC, small_sets, table
 
-# An avionics set: C, T, D, B, J, and R from the release, in microseconds; "AudsleyExample" in tests/fp.py of SchedCAT
-# (github.com/brandenburg/schedcat, commit 86211bc, read 2026-11-23)
+# C, T, D, B, J, and R from the release, in microseconds: table 3 of Audsley, Burns, Richardson, Tindell and Wellings,
+# "Applying New Scheduling Theory to Static Priority Pre-emptive Scheduling" (1993), as the tests of SchedCAT
+# (tests/fp.py, commit 86211bc) and of the Rust crate response-time-analysis 0.3.2 (src/fixed_priority/tests.rs) have
+# it; both read 2026-11-23
 AVIONICS = """
 51 1000 1000 0 0 51
 3000 2000000 5000 300 0 3504
@@ -65,8 +67,8 @@ def test_the_avionics_set_with_blocking_and_jitter():
 def test_arbitrary_deadlines_the_first_job_is_not_the_worst():
     """Lehoczky 1990, example 3: C, T of 26, 70 and 62, 100; the fifth job of the second is the worst, with 118.
 
-    So said by the documentation of RealTimeScheduling.jl (doi 10.1109/REAL.1990.128748; read 2026-11-23); the other six
-    are computed here.
+    So say the documentation of RealTimeScheduling.jl and the tests of the crate response-time-analysis 0.3.2 (read
+    2026-11-23); the responses of the other six jobs are computed here.
     """
     tasks = [PeriodicTask("a", 26, 70), PeriodicTask("b", 62, 100, 118)]
     assert list(instances(tasks[1], tasks[:1])) == [114, 102, 116, 104, 118, 106, 94]
