@@ -3,9 +3,9 @@
     python .ci/notebooks.py       all of them (`make notebooks`)
     python .ci/notebooks.py 9     chapter 9
 
-A figure is drawn from data that its cell prints. So if a cell's code and printed text are the same as before, its old
-outputs are kept, pictures included: a new version of the drawing library does not rewrite megabytes of history. A
-picture that is not stored in the form of figures.py is drawn anew.
+Most figures are drawn from data that their cell prints. So if a cell's code and printed text are the same as before,
+its old outputs are kept, pictures included: a new version of the drawing library does not rewrite megabytes of history.
+A picture beside which nothing is printed is always the new one, as is one that is not stored in the form of figures.py.
 Cells tagged `nbval-ignore-output` (timings) always store what this run gave.
 """
 
@@ -39,10 +39,15 @@ def words_of(cell) -> list[str]:
     ]
 
 
+def tells(cell) -> bool:
+    """Whether the printed text of a cell would show that its pictures have changed."""
+    return not figures.pictures(cell) or any(not words.startswith("<") for words in words_of(cell))
+
+
 def is_kept(cell, before) -> bool:
     """Whether a cell that was run again keeps the outputs that it had before."""
     varies = VARIES in cell.metadata.get("tags", [])
-    return not varies and words_of(before) == words_of(cell) and figures.stored_so(before)
+    return not varies and tells(cell) and words_of(before) == words_of(cell) and figures.stored_so(before)
 
 
 def keep_old_outputs(new, old) -> int:

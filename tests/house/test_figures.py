@@ -20,9 +20,10 @@ def stored(picture: Image.Image) -> str:
     return base64.b64encode(file.getvalue()).decode()
 
 
-def cell_with(png: str):
+def cell_with(png: str, printed: str = "1 2 3\n"):
     out = nbformat.v4.new_output("display_data", {"image/png": png, "text/plain": "<Figure>"})
-    return nbformat.v4.new_code_cell("plot()", outputs=[out])
+    words = [nbformat.v4.new_output("stream", text=printed)] if printed else []
+    return nbformat.v4.new_code_cell("plot()", outputs=[*words, out])
 
 
 @pytest.fixture
@@ -57,6 +58,12 @@ def test_a_picture_in_another_form_is_drawn_anew_although_its_cell_prints_the_sa
     assert not ci("notebooks").is_kept(new, before)
     ci("figures").store(before)
     assert ci("notebooks").is_kept(new, before)
+
+
+def test_a_picture_beside_which_nothing_is_printed_is_always_the_new_one(ci, drawing):
+    before, new = cell_with(stored(drawing), ""), cell_with(stored(drawing), "")
+    ci("figures").store(before)
+    assert not ci("notebooks").is_kept(new, before)
 
 
 def test_figures_have_twice_the_pixels_and_the_width_of_the_page():
