@@ -2,8 +2,8 @@
 
 engine.py is something that works beside a rank, and waiting for it on the rank's clock; tier.py a tier as data, and the
 copy engines that serve it; blocks.py writes one tensor into one file, whole or not at all, with checksums
-(checksum.py), and flush.py has it on the drive; files.py makes a tier of such files, with a state that changes as a
-whole.
+(checksum.py), by io_uring (uring.py) or by threads as format.py says, from memory that buffers.py gives; flush.py has
+it on the drive. files.py makes a tier of such files, with a state that changes as a whole.
 
 storages.py and http_store.py keep bytes in the host's memory, in files and in an object store; store.py moves tensors
 between them and an accelerator whose bytes budget.py counts; saved_tensors.py has autograd's tensors there, and

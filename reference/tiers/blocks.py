@@ -14,33 +14,35 @@ Idea      Direct I/O (O_DIRECT) moves bytes between a drive and the program's ow
           Buffered reads want their order: one thread reads, so that the kernel reads ahead, and others check.
 Price     One pass over the data for the checksum, and one for the copy; both go on while other chunks are on their way
           (`workers` at a time). Each fsync waits for the drive.
-Left out  io_uring and libaio, with which one thread keeps many requests under way; GPUDirect Storage.
+          Where the kernel and a library have io_uring, one thread keeps as many requests under way (uring.py).
+Left out  GPUDirect Storage.
 Source    open(2), section O_DIRECT; fsync(2); rename(2).
 """
 
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import struct
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
+from .buffers import BLOCK as BLOCK
+from .buffers import aligned, as_bytes, rounded
+from .buffers import pinned as pinned
 from .checksum import crc32
 from .flush import begin_to_flush, flush_folder
-from .huge_pages import HUGE, ask_for_huge_pages
+from .format import MIB as MIB
+from .format import Format, way_of
+from .uring import Requests
 
-BLOCK = 4096  # bytes: of memory pages and of most drives
-MIB = 2**20
 MAGIC = b"ERCTIER1"
 HEAD = struct.Struct("<8sQQQI")  # magic, bytes of the tensor, bytes of a chunk, chunks, CRC of the CRCs
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -51,46 +53,12 @@ class TierError(OSError):
     """A file of the tier could not be written, or is not what was written."""
 
 
-class Format(NamedTuple):
-    """How files are cut and moved: bytes of a chunk, direct or through the kernel's cache, chunks under way at once."""
-
-    chunk: int = 4 * MIB
-    direct: bool = False
-    workers: int = 2
-    fsync: bool = True
-
-
-def rounded(nbytes: int) -> int:
-    """The next multiple of a block."""
-    return -(-nbytes // BLOCK) * BLOCK
-
-
-def aligned(nbytes: int) -> np.ndarray:
-    """Zeroed bytes [nbytes] that begin on a page, a large one if they fill it; their last page is theirs alone."""
-    size = max(rounded(nbytes), BLOCK)
-    memory = np.frombuffer(mmap.mmap(-1, size if size < HUGE else size + HUGE), np.uint8)
-    first = 0 if size < HUGE else -memory.ctypes.data % HUGE
-    ask_for_huge_pages(memory.ctypes.data + first, size)
-    return memory[first : first + nbytes]
-
-
-def pinned(n: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """A zeroed tensor [n] that direct I/O can use without a copy."""
-    return torch.from_numpy(aligned(n * dtype.itemsize)).view(dtype)
-
-
-def as_bytes(tensor: Tensor) -> np.ndarray:
-    """The memory of a contiguous tensor of the host, as bytes. Raises ValueError for any other."""
-    if tensor.device.type != "cpu" or not tensor.is_contiguous():
-        raise ValueError("a file is written from and read into a contiguous tensor in the host's memory")
-    return tensor.detach().reshape(-1).view(torch.uint8).numpy()
-
-
 class Blocks:
     """Reads and writes files, with at most `workers` buffers of one chunk each, which are all the memory that it takes.
 
     pwrite: os.pwrite, or a function that takes its place (file descriptor, bytes, offset) -> bytes written: for tests
-    of a drive that fails. Raises ValueError for a chunk that is not a positive multiple of 4,096 bytes.
+    of a drive that fails. `way` is how chunks move (way_of).
+    Raises ValueError for a chunk that is not a positive multiple of 4,096 bytes.
     """
 
     def __init__(self, format: Format = Format(), pwrite: Callable = os.pwrite):  # noqa: B008, a constant
@@ -99,6 +67,8 @@ class Blocks:
                 f"a chunk is a positive multiple of {BLOCK} bytes, and at least 1 is under way: got {format}"
             )
         self.format, self.pwrite = format, pwrite
+        self.way = way_of(format)
+        self._requests = Requests(format.workers, format.chunk)
         self._pool = ThreadPoolExecutor(format.workers, thread_name_prefix="chunks")
         self._readers = ThreadPoolExecutor(format.workers if format.direct else 1, thread_name_prefix="readers")
         self._buffers: SimpleQueue[np.ndarray | None] = SimpleQueue()  # None: one that has not been made yet
@@ -116,7 +86,7 @@ class Blocks:
         try:
             with self._opened(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
                 first = self._first(len(chunks))
-                crcs = self._each(lambda k: self._write_chunk(file, first, data, k), len(chunks))
+                crcs = self._write_chunks(file, first, data, len(chunks))
                 self._write_head(file, len(data), crcs)
                 if self.format.fsync:
                     os.fsync(file)
@@ -140,8 +110,7 @@ class Blocks:
             with self._opened(path, os.O_RDONLY) as file:
                 self._check_length(path, os.fstat(file).st_size, first + rounded(len(data)))
                 crcs = self._checked_head(path, file, first, len(data), len(chunks))
-                read = [self._readers.submit(self._read_chunk, path, file, first, data, k) for k in range(len(chunks))]
-                self._each(lambda k: self._check_chunk(path, read[k].result(), k, crcs[k]), len(chunks))
+                self._read_chunks(path, file, first, data, crcs)
         except TierError:
             raise
         except OSError as error:
@@ -166,6 +135,31 @@ class Blocks:
         if errors:
             raise errors[0]
         return [future.result() for future in futures]
+
+    def _write_chunks(self, file: int, first: int, data: np.ndarray, chunks: int) -> list[int]:
+        """Write all chunks; their CRCs. A `pwrite` of a test's own writes each of them."""
+        if self.way != "io_uring" or self.pwrite is not os.pwrite:
+            return self._each(lambda k: self._write_chunk(file, first, data, k), chunks)
+        crcs, errors = self._requests.write(file, first, data, partial(self._put, file))
+        for k in sorted(errors):
+            raise _of_chunk(errors[k], k, k * self.format.chunk, min((k + 1) * self.format.chunk, len(data)))
+        return crcs
+
+    def _read_chunks(self, path: Path, file: int, first: int, data: np.ndarray, crcs: list[int]) -> None:
+        """Read all chunks into their places, and check them."""
+        if self.way != "io_uring":
+            read = [self._readers.submit(self._read_chunk, path, file, first, data, k) for k in range(len(crcs))]
+            self._each(lambda k: self._check_chunk(path, read[k].result(), k, crcs[k]), len(crcs))
+            return
+        errors = self._requests.read(
+            file,
+            first,
+            data,
+            partial(self._get, path, file),
+            lambda k, piece: self._check_chunk(path, piece, k, crcs[k]),
+        )
+        for k in sorted(errors):
+            raise errors[k]
 
     def _write_chunk(self, file: int, first: int, data: np.ndarray, k: int) -> int:
         """Write chunk k; its CRC."""

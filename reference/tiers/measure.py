@@ -41,9 +41,9 @@ class MemoryPoint(NamedTuple):
 
 
 class DriveFigures(NamedTuple):
-    """A drive: whether past the kernel's cache; bytes/s in order; seconds and bytes/s of 4 KiB at random places."""
+    """A drive: how bytes move in order (format.py), and bytes/s; seconds and bytes/s of 4 KiB at random places."""
 
-    direct: bool
+    way: str
     write: float
     read: float
     random_latency: float
@@ -91,7 +91,7 @@ def drive(folder: str | os.PathLike, nbytes: int, turns: int = 3) -> DriveFigure
             one, many = at_random(file, nbytes, 1), at_random(file, nbytes, AT_ONCE)
         finally:
             os.close(file)
-    return DriveFigures(direct, nbytes / write, nbytes / read, one, BLOCK / one, BLOCK / many)
+    return DriveFigures(blocks.way, nbytes / write, nbytes / read, one, BLOCK / one, BLOCK / many)
 
 
 def at_random(file: int, nbytes: int, at_once: int) -> float:
@@ -132,10 +132,9 @@ def lines(points: Sequence[MemoryPoint], figures: DriveFigures) -> list[str]:
         rows.append(
             f"{size_text(point.nbytes):<28}  {seconds_text(point.latency):>8}  {rate_text(point.bandwidth):>11}"
         )
-    way = "direct" if figures.direct else "buffered"
     for name, seconds, rate in (
-        (f"drive, in order, {way}: read", None, figures.read),
-        (f"drive, in order, {way}: write", None, figures.write),
+        (f"drive, in order, {figures.way}: read", None, figures.read),
+        (f"drive, in order, {figures.way}: write", None, figures.write),
         ("drive, 4 KiB at random", figures.random_latency, figures.random_read),
         (f"drive, 4 KiB, {AT_ONCE} at once", None, figures.random_read_at_once),
     ):

@@ -102,7 +102,8 @@ def has_direct_io(folder: Path) -> bool:
 class FolderStorage:
     """A ByteStorage of one file a tensor (blocks.py), past the kernel's cache where the file system has that.
 
-    direct   True: direct I/O; False: buffered; None: direct if the file system has it. `storage.direct` is what it is
+    direct   True: direct I/O, by io_uring if it is there; False: buffered; None: direct if the file system has it.
+             `storage.direct` is whether it is, and `storage.blocks.way` how bytes move
     chunk    bytes under way at once, and under one checksum
     pwrite   takes the place of os.pwrite, for tests
 

@@ -10,22 +10,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.tiers.blocks import BLOCK, Blocks, Format, TierError, pinned, rounded
+from reference.tiers.uring import why_not
 
 from ..examples import examples
 
 SMALL = Format(chunk=2 * BLOCK, fsync=False)
+WAYS = {
+    "buffered": SMALL,
+    "direct": SMALL._replace(direct=True, uring=False),
+    "io_uring": SMALL._replace(direct=True, uring=True),
+}
+
+
+@pytest.fixture(params=WAYS, scope="module")
+def way(request):
+    """The format of each way."""
+    if request.param == "io_uring" and (reason := why_not()):
+        pytest.skip(reason)
+    return WAYS[request.param]
 
 
 def numbered(n):
     return torch.arange(n, dtype=torch.float32)
 
 
-@pytest.mark.parametrize("direct", [False, True])
 @examples(8)
 @given(n=st.integers(0, 9000), at_page=st.booleans())
-def test_what_is_read_is_what_was_written(tmp_path_factory, direct, n, at_page):
+def test_what_is_read_is_what_was_written(tmp_path_factory, way, n, at_page):
     folder = tmp_path_factory.mktemp("tier")
-    blocks = Blocks(SMALL._replace(direct=direct))
+    blocks = Blocks(way)
     source = pinned(n).copy_(numbered(n)) if at_page else numbered(n)
     moved = blocks.write(folder / "x", source)
     target = torch.full((n,), -1.0)
@@ -35,7 +48,7 @@ def test_what_is_read_is_what_was_written(tmp_path_factory, direct, n, at_page):
 
 
 def test_an_aligned_tensor_needs_no_buffer(tmp_path):
-    blocks = Blocks(SMALL._replace(direct=True))
+    blocks = Blocks(WAYS["direct"])
     blocks.write(tmp_path / "x", pinned(3 * BLOCK))
     blocks.read(tmp_path / "x", pinned(3 * BLOCK))
     assert blocks.buffers_made == 0
@@ -43,8 +56,8 @@ def test_an_aligned_tensor_needs_no_buffer(tmp_path):
     assert 1 <= blocks.buffers_made <= SMALL.workers
 
 
-def test_sixteen_bits_and_refusals(tmp_path):
-    blocks, short = Blocks(SMALL), numbered(100).bfloat16()
+def test_sixteen_bits_and_refusals(tmp_path, way):
+    blocks, short = Blocks(way), numbered(100).bfloat16()
     blocks.write(tmp_path / "x", short)
     blocks.read(tmp_path / "x", back := torch.zeros_like(short))
     assert torch.equal(back, short)
@@ -70,17 +83,17 @@ def flip(place):
         (flip(40), r"the head of x"),
     ],
 )
-def test_damage_is_found_and_named(tmp_path, harm, says):
-    blocks, path = Blocks(SMALL), tmp_path / "x"
+def test_damage_is_found_and_named(tmp_path, way, harm, says):
+    blocks, path = Blocks(way), tmp_path / "x"
     blocks.write(path, numbered(5000))
     path.write_bytes(harm(path.read_bytes()))
     with pytest.raises(TierError, match=says):
         blocks.read(path, torch.zeros(5000))
 
 
-def test_missing(tmp_path):
+def test_missing(tmp_path, way):
     with pytest.raises(TierError, match=r"x in .* cannot be read: No such file"):
-        Blocks(SMALL).read(tmp_path / "x", torch.zeros(3))
+        Blocks(way).read(tmp_path / "x", torch.zeros(3))
 
 
 def full_after(writes):
@@ -97,15 +110,15 @@ def full_after(writes):
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2])
-def test_a_full_drive_leaves_the_old_file(tmp_path, writes):
+def test_a_full_drive_leaves_the_old_file(tmp_path, way, writes):
     path = tmp_path / "x"
-    Blocks(SMALL).write(path, numbered(5000))
+    Blocks(way).write(path, numbered(5000))
     says = (
         rf"x in .* cannot be written: chunk {max(writes - 1, 0)} \(bytes [\d,]+ to [\d,]+\): No space left on device. "
         r"The tensor has 20,000 bytes; [\d,]+ are free on the drive. What was there before is whole. Free 20,000 bytes"
     )
     with pytest.raises(TierError, match=says) as error:
-        Blocks(SMALL._replace(workers=1), full_after(writes)).write(path, -numbered(5000))
+        Blocks(way._replace(workers=1), full_after(writes)).write(path, -numbered(5000))
     assert error.value.errno == errno.ENOSPC
     Blocks(SMALL).read(path, target := torch.zeros(5000))
     assert torch.equal(target, numbered(5000)) and os.listdir(tmp_path) == ["x"]
@@ -131,12 +144,12 @@ def test_a_write_that_is_cut_short_goes_on(tmp_path):
     assert torch.equal(target, numbered(5000))
 
 
-def test_a_limit_of_the_system_on_file_sizes(tmp_path):
+def test_a_limit_of_the_system_on_file_sizes(tmp_path, way):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (3 * BLOCK, before[1]))
         with pytest.raises(TierError, match=r"chunk 1 .*File too large"):
-            Blocks(SMALL._replace(workers=1)).write(tmp_path / "x", numbered(5000))
+            Blocks(way._replace(workers=1)).write(tmp_path / "x", numbered(5000))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert os.listdir(tmp_path) == []

@@ -21,7 +21,7 @@ def test_the_fastest_turn_counts(monkeypatch):
 
 def test_a_drive_and_nothing_is_left_on_it(tmp_path):
     figures = measure.drive(tmp_path, 2**20, turns=1)
-    assert min(figures[1:]) > 0 and figures.direct in (True, False) and os.listdir(tmp_path) == []
+    assert min(figures[1:]) > 0 and figures.way in ("io_uring", "direct", "buffered") and os.listdir(tmp_path) == []
     assert abs(figures.random_read * figures.random_latency - 4096) < 1e-6
 
 
@@ -37,9 +37,9 @@ def test_caches_as_linux_tells_them(tmp_path):
 
 def test_the_table():
     points = [MemoryPoint(2**13, 1.2e-9, 6e10), MemoryPoint(2**28, None, 1.5e10)]
-    rows = measure.lines(points, DriveFigures(True, 1e9, 2e9, 1e-4, 4.096e7, 2e8))
+    rows = measure.lines(points, DriveFigures("io_uring", 1e9, 2e9, 1e-4, 4.096e7, 2e8))
     assert [row.split() for row in rows[1:3]] == [
         ["8", "KiB", "1.2", "ns", "60", "GB/s"],
         ["256", "MiB", "-", "15", "GB/s"],
     ]
-    assert rows[3].split()[-3:] == ["-", "2", "GB/s"] and "direct" in rows[3] and "100 us" in rows[5]
+    assert rows[3].split()[-3:] == ["-", "2", "GB/s"] and "io_uring" in rows[3] and "100 us" in rows[5]
