@@ -309,7 +309,7 @@ def first_wrong_action(rows):
 
 
 def partition(seconds, p):
-    """Return how many layers each stage should have, so that the pipeline is as fast as possible: a list of p numbers.
+    """Return a list of how many layers each stage should have, so that many micro-batches are as fast as possible.
 
     seconds  list: of each layer how long a micro-batch takes in it, forward and backward, a whole number of
              microseconds above 0. There may be a few hundred layers. It must not be changed.

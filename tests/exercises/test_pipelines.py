@@ -184,3 +184,14 @@ def test_the_best_number_of_micro_batches_is_the_references():
 def test_a_filled_bubble_is_zb_h1s(p, m):
     made = make("ZB-H1", p, m)
     assert simulate(made).makespan == 3 * m + p - 1 and max(activations(made)) == p
+
+
+def test_what_is_right_with_little_room_is_not_called_1f1b():
+    """A stage that keeps too much was told that 1F1B keeps 2, where 1F1B with room for 2 does."""
+    cases = draw(fill_in.stage_order, "stage_order", SEED)
+    case = next(case for case in cases if case.arguments[0][3] < min(case.arguments[0][:2]))
+    p, m, _, fits = case.arguments[0]
+    all_of_it = [[f"{a.kind}{a.micro}" for a in order if a.kind != "S"] for order in schedule("1F1B", p, m).orders]
+    right = [fill_in.turns(p, m, stage, fits) for stage in range(p)]
+    told = fill_in.what_a_stage_does(case, all_of_it, right)
+    assert told.endswith(f"keeps {p} micro-batches at a time; in 1F1B with room for {fits} it is {fits}.")

@@ -136,9 +136,9 @@ def consequence(orders: Orders, right: Orders, who: str = "stage", what: str = "
         return f"  and no {who} can go on: {who} {rank} waits with {word} for {name(lack)}."
     took, best = timed(orders).makespan, timed(right).makespan
     if took > best:
-        return f"  the step takes {took:g} s, {what}'s {best:g} s (a forward pass of 1 s, a backward pass of 2 s)."
+        return f"  the step takes {took:g} s, in {what} {best:g} s (a forward pass of 1 s, a backward pass of 2 s)."
     kept, least = activations(schedule(orders)), activations(schedule(right))
     more = next((rank for rank in range(len(orders)) if kept[rank] > least[rank]), None)
     if more is not None:
         return f"  {who} {more} keeps {kept[more]:g} micro-batches at a time; in {what} it is {least[more]:g}."
-    return f"  which is not {what}'s order."
+    return f"  which is not the order of {what}."

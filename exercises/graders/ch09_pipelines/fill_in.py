@@ -151,7 +151,9 @@ def orders_of_stages(case, results):
 def what_a_stage_does(case, orders, right):
     """The first stage that is wrong, and what the pipeline does with such orders."""
     stage = next(stage for stage, order in enumerate(orders) if order != right[stage])
-    return f"stage {stage} of {case.ranks} does {shown(orders[stage])}\n{consequence(orders, right)}"
+    p, m, _, fits = case.arguments[0]
+    what = "1F1B" if fits >= min(p, m) else f"1F1B with room for {fits}"
+    return f"stage {stage} of {case.ranks} does {shown(orders[stage])}\n{consequence(orders, right, what=what)}"
 
 
 stage_order = Exercise(
