@@ -1,6 +1,6 @@
 """Claims of the pages of chapter 9 that were once made wrongly, each with runs that could refute it."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import nbformat
 import numpy as np
@@ -11,8 +11,11 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from reference.pipeline.analysis import formulas, published, volume
+from reference.pipeline.schedule import Action, flushed
 from reference.pipeline.schedules import make, search
 from reference.pipeline.schedules.interleaved import interleaved
+from reference.pipeline.schedules.weight_gradients import Cycle, NoRoom, in_gaps
+from reference.pipeline.schedules.zero_bubble import in_line
 from reference.pipeline.simulate import Costs, activations, simulate
 from reference.pipeline.sizing import partition, recompute, subsequences
 from reference.pipeline.sizing.profile import transformer
@@ -248,6 +251,7 @@ def test_with_unequal_stages_1f1b_can_be_quicker_than_gpipe():
         makespan(make("1F1B", 4, 16), 0) == makespan(make("GPipe", 4, 16), 0) == simulate(make("GPipe", 4, 16)).makespan
     )
     assert [simulate(make(name, 4, 16), apart).makespan for name in ("1F1B", "GPipe")] == [71, 81]
+    assert simulate(make("1F1B", 4, 1), apart).makespan == formulas.gpipe_makespan(4, 1, apart)  # "less", it was said
 
 
 def test_which_split_schedule_bears_slow_messages_with_the_memory_of_1f1b():
@@ -437,6 +441,42 @@ def test_a_found_schedule_competes_with_those_of_its_placement_only():
     assert max(activations(zb_v)) / 2 == 4 and simulate(zb_v, halves).makespan == pytest.approx(41.4)
     assert line[4] == pytest.approx(min(seconds.values())) == pytest.approx(43.2) and line[3] > 60
     assert (round(v[3], 1), round(v[4], 2)) == (45.0, 40.65)
+
+
+def soonest(p: int, m: int, costs: Costs, room: int):
+    """Each rank does what it can begin first, I before W before F, and begins no forward pass without room for it."""
+    ended, free, orders = {}, [0.0] * p, [[] for _ in range(p)]
+    while len(ended) < 3 * p * m:
+        can = []
+        for r, order in enumerate(orders):
+            n = {kind: sum(action.kind == kind for action in order) for kind in "FIW"}
+            before = {"F": ("F", r - 1, n["F"]), "I": ("I", r + 1, n["I"]), "W": ("I", r, n["W"])}
+            before["I"] = ("F", r, n["I"]) if r == p - 1 else before["I"]
+            for rank, kind in enumerate("IWF"):
+                need, late = before[kind], kind == "F" and n["F"] - n["W"] >= room
+                if n[kind] < m and not late and (need in ended or need[1] < 0):
+                    come = ended[need] + costs.send * (need[1] != r) if need[1] >= 0 else 0.0
+                    can.append((max(free[r], come), rank, r, Action(kind, r, n[kind])))
+        start, _, r, action = min(can)
+        ended[action.kind, r, action.micro] = free[r] = start + costs.of(action.kind, r)
+        orders[r].append(action)
+    return flushed("soonest", orders)
+
+
+def test_with_little_room_the_search_is_slow_because_its_orders_take_turns():
+    """That three in flight cannot keep four ranks busy was the reason given. Another order is a fifth quicker."""
+    p, m, room, uneven = 4, 12, 3, Costs(F=1.0, I=1.3, W=0.7, send=0.2)
+    found = simulate(search.find_schedule(p, m, uneven, room), uneven).makespan
+    in_turn = []
+    for warmup in product(range(room), repeat=p):
+        try:
+            schedule = in_gaps("in turn", in_line(m, warmup), m, room, uneven)
+        except (NoRoom, Cycle):
+            continue
+        in_turn.append(simulate(schedule, uneven).makespan)
+    assert found == pytest.approx(min(in_turn)) == pytest.approx(63.8)
+    other = soonest(p, m, uneven, room)
+    assert max(activations(other)) == room and simulate(other, uneven).makespan == pytest.approx(52.2)
 
 
 def test_a_cut_by_counts_is_poor_because_embedding_and_head_count():

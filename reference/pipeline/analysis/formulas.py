@@ -103,7 +103,7 @@ def fewest_micro_batches(p: int, share: float, v: int = 1) -> int:
 def gpipe_makespan(stages: int, m: int, costs: Costs) -> float:
     """Seconds of GPipe with stages of any costs: the sum of all, and m - 1 times the largest F and the largest B.
 
-    1F1B takes at most as long if messages take no time, and less if these are on different stages.
+    1F1B takes at most as long if messages take no time, and less if these are on different stages and m > 1.
     """
     F, B = ([costs.of(kind, s) for s in range(stages)] for kind in "FB")
     return sum(F) + sum(B) + (m - 1) * (max(F) + max(B)) + 2 * (stages - 1) * costs.send
