@@ -47,6 +47,10 @@ def not_one_to_the_right(case, answer):
     if all(set(to) == {right(case, rank)} for rank, to in enumerate(partners)):
         if all(checks.in_pieces(sent, 8 * elements(case)) for sent in answer.sent):
             return checks.IN_PIECES
+        if all(np.array_equal(case.arguments[rank - 1][0], got) for rank, got in enumerate(answer.results)):
+            return (
+                "Every rank has its left neighbour's block, for which one message is enough. What do the others bring?"
+            )
         laps = "a full lap less one: " * all(len(to) == P - 1 for to in partners)
         return (
             f"The blocks went on and on, {laps}rank {P - 1}'s should end on rank 0, its right neighbour. How many "
@@ -206,7 +210,12 @@ OTHER_RULES = [
         "That is the step for losses of 7 digits. In float64 the mean is below the limit sooner: did they go through "
         "float32, or were they rounded?",
     ),
-    (lambda losses: losses[0], np.less, "That is when rank 0's own loss is below the limit: the others have no say."),
+    (
+        lambda losses: losses[0],
+        np.less,
+        "That is when rank 0's own loss is below the limit, and those of half of the ranks or more. Neither one rank "
+        "nor a vote decides: asked for is the mean.",
+    ),
 ]
 
 

@@ -82,7 +82,12 @@ def calls_hint(calls, arrays):
             "Two latencies. If one call is there to agree on a length: the shapes are the same on every rank, so each "
             "can add the sizes up itself. If each is for some of the arrays: once they are flat, they are all alike."
         )
-    return "Arrays of one shape together is a beginning. What do arrays of different shapes have in common in memory?"
+    if calls > arrays:
+        return (
+            "More latencies than arrays. The shapes are the same on every rank, so nobody need be asked for "
+            "them; and a sum over ranks does not care where an element stands: could all arrays be summed as one?"
+        )
+    return "Some arrays together is a beginning. What do arrays of different shapes have in common in memory?"
 
 
 def lists(case, answer):

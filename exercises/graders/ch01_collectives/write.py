@@ -97,6 +97,25 @@ def two_halves(case, sent, want):
     )
 
 
+def whole_arrays(case, answer):
+    """Every rank sends all of x, equally often: what blocks are for is still to come."""
+    n, sizes = elements(case), {nbytes for sent in answer.sent for _, nbytes in sent}
+    counts = {len(sent) for sent in answer.sent}
+    if case.ranks == 1 or not n or sizes != {8 * n} or len(counts) > 1:
+        return None
+    (sent,) = counts
+    seen = f"every rank sent all of x, {checks.count(sent, 'time')}."
+    if sent == case.ranks - 1:
+        return Finding(seen, "Then all ranks add the same numbers. Let each rank complete one block only.")
+    if sent < case.ranks - 1:
+        return Finding(
+            seen,
+            "So each has heard of few others. And all of x is too much for one message: let blocks travel around, one "
+            "in each step.",
+        )
+    return Finding(seen, "You sent the whole array in every step. Of it the neighbour needs one block.")
+
+
 def lengths_from_afar(case, answer):
     """No call tells the lengths of blocks, which every rank can work out."""
     for rank, calls in enumerate(answer.calls):
@@ -124,19 +143,11 @@ ring_allreduce = Distributed(
         lengths_from_afar,
         checks.point_to_point,
         checks.receivers(right, "right neighbour"),
+        whole_arrays,
         checks.bytes_together(
             lambda case: 2 * (case.ranks - 1) * 8 * elements(case),
             "two halves of a ring send",
             slips=[
-                (
-                    lambda case: case.ranks * (case.ranks - 1) * 8 * elements(case),
-                    "Every rank sent all of x, P - 1 times. Then all ranks add the same numbers. Let each rank "
-                    "complete one block only.",
-                ),
-                (
-                    lambda case: 2 * case.ranks * (case.ranks - 1) * 8 * elements(case),
-                    "You sent the whole array in every step. Of it the neighbour needs one block.",
-                ),
                 (
                     lambda case: (case.ranks - 1) * 8 * elements(case),
                     "That is one half. After a reduce-scatter each rank has one complete block; an allgather shows all "
@@ -155,6 +166,11 @@ ring_allreduce = Distributed(
                 (
                     lambda case: (2 * (case.ranks - 1) + 1) * 8 * elements(case),
                     "That is one step more than 2 (P - 1). Which of your steps brings nobody anything new?",
+                ),
+                (
+                    lambda case: 2 * case.ranks * 8 * elements(case),
+                    "That is 2 P steps. In each half a block must come past all P ranks, and starts on one of them: "
+                    "how many hops is that?",
                 ),
             ],
             otherwise="In each step all n elements are on their way, one block on each link, and there are 2 (P - 1) "
@@ -370,6 +386,11 @@ def late_doubling(case, answer):
             "their arrays and wait."
         )
     least, rounds = min(map(len, answer.sent)), P.bit_length() - 1
+    if P & (P - 1) == 0 and least == rounds and all(set(calls) <= {"Send", "Ssend", "Recv"} for calls in answer.calls):
+        return (
+            "In a round first one partner sends and then the other, so it takes the time of two messages. Both can "
+            "send and receive at once: which call does that?"
+        )
     if P & (P - 1) == 0 and least > rounds:
         return (
             f"These are too many rounds: every rank sends at least {least} messages one after the other, and log2(P) = "

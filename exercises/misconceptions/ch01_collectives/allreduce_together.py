@@ -88,9 +88,16 @@ WRONG = [
             return sums
         """,
     ),
+    edit(
+        "sizes_first",
+        "nobody need be asked for them",
+        "for array, total in zip(arrays, sums):",
+        "for array, total in zip(arrays, sums):\n    comm.Allreduce(np.full(1, float(array.size)), np.empty(1))",
+        of="one_call_each",
+    ),
     whole(
         "one_call_for_each_shape",
-        "Arrays of one shape together is a beginning",
+        "Some arrays together is a beginning",
         """
         def allreduce_together(comm, arrays):
             sums = [None] * len(arrays)

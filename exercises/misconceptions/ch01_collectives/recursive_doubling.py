@@ -84,6 +84,19 @@ WRONG = [
         "hand in their part before the rounds",
         *(ROUNDS, ROUNDED_UP, EXCHANGE + ADD, f"if partner < P:\n    {EXCHANGE}    {ADD}"),
     ),
+    edit(
+        "in_turns",
+        "Both can send and receive at once",
+        EXCHANGE,
+        """
+        if rank < partner:
+            comm.Send(total, dest=partner)
+            comm.Recv(other, source=partner)
+        else:
+            comm.Recv(other, source=partner)
+            comm.Send(total, dest=partner)
+        """,
+    ),
     edit("xor_for_power", "the power is 2**k", "2**k", "(2 ^ k)"),
     whole(
         "everybody_to_everybody",

@@ -51,6 +51,7 @@ WRONG = [
     edit("mixed_blocks", "Blocks got mixed", "- 1) % P]", "- 2) % P]", of="again"),
     edit("one_step_short", "one step less than 2 (P - 1)", "2 * (P - 1)", "2 * (P - 1) - 1", of="again"),
     edit("one_step_too_many", "one step more than 2 (P - 1)", "2 * (P - 1)", "2 * (P - 1) + 1", of="again"),
+    edit("two_steps_too_many", "That is 2 P steps", "2 * (P - 1)", "2 * P", of="again"),
     edit("only_the_first_half", "That is one half", "2 * (P - 1)", "P - 1", of="again"),
     edit(
         "padded_blocks",
@@ -132,6 +133,17 @@ WRONG = [
                 if rank < P - 2:
                     comm.Send(total, dest=rank + 1)
             return total
+        """,
+    ),
+    whole(
+        "one_exchange",
+        "So each has heard of few others",
+        """
+        def ring_allreduce(comm, x):
+            other = np.zeros_like(x)
+            if comm.size > 1:
+                comm.Sendrecv(x, (comm.rank + 1) % comm.size, recvbuf=other, source=(comm.rank - 1) % comm.size)
+            return x + other
         """,
     ),
     whole(

@@ -74,7 +74,9 @@ WRONG = [
         arriving[:] = blocks[left]
         """,
     ),
-    edit("more_laps", "The blocks went on and on, rank", "comm.size - 1)", "5 * comm.size + 1)", of="a_lap_less_one"),
+    edit("a_lap", "The blocks went on and on, rank", "comm.size - 1)", "comm.size)", of="a_lap_less_one"),
+    edit("a_lap_and_one", "What do the others bring?", "comm.size - 1)", "comm.size + 1)", of="a_lap_less_one"),
+    edit("twice", "What do the others bring?", EXCHANGE, f"{EXCHANGE}\n{EXCHANGE}"),
     edit("nothing_sent", "Nothing was sent", EXCHANGE, "arriving[:] = block"),
     edit(
         "only_the_beginning",

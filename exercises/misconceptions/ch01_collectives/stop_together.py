@@ -66,11 +66,16 @@ WRONG = [
         SUM,
         "comm.Allreduce(np.append(loss, np.zeros(99)), both := np.empty(100))\nmean = both[:1]",
     ),
-    edit("rank_0_decides", "the others have no say", SUM, "mean[:] = loss\ncomm.Bcast(mean)", DIVIDE, ""),
+    edit("rank_0_decides", "Neither one rank nor a vote decides", SUM, "mean[:] = loss\ncomm.Bcast(mean)", DIVIDE, ""),
     edit(
         "running_mean",
         "a mean over the steps so far as well",
         *(MEAN, "mean, total = np.empty(1), 0.0", DIVIDE, "total += mean / comm.size", "mean <", "total / step <"),
+    ),
+    edit(
+        "vote",
+        "Neither one rank nor a vote decides",
+        *("[loss]", "[float(loss >= limit)]", "mean < limit", "mean < 0.5"),
     ),
     edit("steps_from_0", "Steps are counted from 1", "losses, 1", "losses"),
     edit("sum_for_mean", "the sum is below the limit", DIVIDE, ""),
