@@ -147,7 +147,6 @@ def measured(step: bool, process: bool, ticks: int, period: float) -> tuple[dict
     around: AbstractContextManager[dict[str, str]] = undisturbed() if process else nullcontext({})
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    around: AbstractContextManager[dict[str, str]] = undisturbed() if process else nullcontext({})
     try:
         with around as said:
             controller = (PreparedController if step else PlainController)(*weights())
