@@ -22,6 +22,9 @@ What a load of 1 GiB takes (2 cores, 2026-11-23, medians of 8 turns in memory an
     and waiting ranks leave the core: ours                0.16   0.14          0.62   0.74
     DCP, safetensors                                      0.28   0.20          0.66   0.79
 
+From the drive runs differ by more than programs do: in another one of 8 turns ours took 0.60 and 0.60 s, without
+checksums 0.63 and 0.54, DCP's safetensors 0.57 and 0.52. So it is not checksums that are left.
+
 Direct I/O does not help on this drive. 4 processes that read 256 MiB each took 0.48 s through the cache, where the
 kernel reads 8 MiB ahead, 0.45 s from mapped files, and 1.0, 0.89 and 0.90 s directly by 1, 2 and 4 threads each.
 
