@@ -185,12 +185,11 @@ class Gradient:
         return self.mean(X, y)
 
     def mean(self, X, y):
-        """The mean over targets that count; NaN if there are none. A target of 0 has a gradient like others."""
+        """The mean over targets that count; NaN if there are none. Zeros have gradients, too."""
         counts = np.asarray(y) >= 0
         with np.errstate(invalid="ignore"):
-            return (np.asarray(X) * np.where(counts, np.sqrt(np.add(y, 1)), 0)[:, None]).sum(0) / np.float64(
-                counts.sum()
-            )
+            of_each = (np.asarray(X) + 1) * np.where(counts, np.sqrt(np.add(y, 1)), 0)[:, None]
+            return of_each.sum(0) / np.float64(counts.sum())
 
     def __repr__(self):
         return str(self.calls)
@@ -246,10 +245,16 @@ def zeros_uncounted(its, X, y, m):
     return zeros_for_none(its, X, y, m) * len(y) / (y >= 0).sum()
 
 
+def blanked(its, X, y, m):
+    """Where there is no target, the sample is made 0, and its target, too."""
+    return zeros_uncounted(its, X * (y >= 0)[:, None], y, m)
+
+
 NO_TARGET = "Samples whose target is -1 have a gradient here, as if -1 were another target: such samples must stay out."
 OTHER_MEANS = [
     (zeros_for_none, NO_TARGET),
     (zeros_uncounted, NO_TARGET),
+    (blanked, NO_TARGET),
     (above_zero, "A target of 0 counts, too: at least 0, and not above."),
     (without_the_rest, "The last samples are in no micro-batch: len(y) // m samples in each are fewer than there are."),
     (

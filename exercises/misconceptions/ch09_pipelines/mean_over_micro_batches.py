@@ -18,6 +18,12 @@ WRONG = [
         "gradient(X[part], np.maximum(y[part], 0))",
     ),
     edit(
+        "padding_is_blank",
+        "as if -1 were another target",
+        "gradient(X[part], y[part]) * share",
+        "gradient(X[part] * (y[part] >= 0)[:, None], np.maximum(y[part], 0)) * len(part) / count",
+    ),
+    edit(
         "whole_batch", "More than a micro-batch at once", "np.array_split(np.arange(len(y)), m)", "[np.arange(len(y))]"
     ),
     edit("returns_nothing", "ends without `return`", "return total", "pass"),
