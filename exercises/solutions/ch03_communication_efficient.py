@@ -244,7 +244,7 @@ def slow_momentum(comm, w, gradient, phases, period, rate, alpha, beta):
     altogether, though it gives SlowMo its name.
 
     The test that finds all of it: with alpha = 1 and beta = 0 this must be local SGD, weight for weight. For a constant
-    rate it is BMUF with block momentum beta; DiLoCo is its Nesterov form, over hundreds of steps of Adam. The division
+    rate it is BMUF with block momentum beta; DiLoCo is its Nesterov form, over hundreds of steps of AdamW. The division
     by rate matters when the rate changes between phases: momentum is then kept in units of gradients. Follow-up: which
     numbers must a checkpoint have besides w?
     """

@@ -692,6 +692,19 @@ def means_of_pairs(case, answer):
     return None
 
 
+def no_sum_over_all(case, answer):
+    """A collective reduction has all ranks in it; here two partners average."""
+    for rank, calls in enumerate(answer.calls):
+        for name in calls:
+            if "reduce" in name.lower():
+                return Finding(
+                    f"rank {rank} called comm.{name}.",
+                    "That adds up the arrays of all ranks, and each waits for all others. Here two partners average, "
+                    "by messages between the two (Sendrecv, or Isend with Irecv).",
+                )
+    return None
+
+
 def same_bits_of_partners(case, answer):
     """Two partners have the same to the last bit."""
     for rank, (_, partner) in enumerate(case.arguments):
@@ -733,6 +746,7 @@ gossip_step = Distributed(
     ),
     checks=[
         checks.arrays(lambda case, rank: (size_of(case),)),
+        no_sum_over_all,
         checks.point_to_point,
         means_of_pairs,
         partners_only,
