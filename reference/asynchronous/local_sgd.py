@@ -14,7 +14,7 @@ Idea      Averaging the weights after each step is synchronous SGD (not so for A
             u <- beta u + p;  theta <- theta - alpha eta u          or p + beta u instead of u: Nesterov
           alpha = 1, beta = 0 is the plain average; this is SlowMo; for a constant eta it is BMUF with block momentum
           beta and block learning rate alpha, also in its Nesterov form; DiLoCo is the Nesterov form over many steps of
-          an inner Adam. The sign matters: the other one walks uphill, and diverges on x^2 / 2.
+          an inner AdamW. The sign matters: the other one walks uphill, and diverges on x^2 / 2.
           A rank counts as much as the samples it has seen in the phase (none: not at all).
 Sends     One all-reduce of n bytes and a count a phase: 2 (P - 1) / P n per rank and H steps, not per step.
 Price     Within a phase the ranks drift apart. If their data differ, each drifts to its own minimum, and the average of
