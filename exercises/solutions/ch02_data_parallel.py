@@ -121,9 +121,9 @@ def assign_buckets(nbytes, limit, first_limit):
     that mixed early and late tensors would be full late, and hold up what has long been ready.
 
     The result is data: lists of numbers, which can be printed, timed with step_time and compared, without a model. It
-    must be the same on all ranks, because the order of the all-reduces follows from it. DDP fills its buckets like this
-    before the first step, and again after it in the order in which the gradients really came, which need not be that of
-    the parameters; it closes a bucket once it has reached the limit, so that its buckets may be larger. Follow-up: an
+    must be the same on all ranks, because the order of the all-reduces follows from it. DDP begins with one bucket for
+    all, and after the first step fills buckets in the order in which the gradients really came, which need not be that
+    of the parameters; it closes a bucket once it has reached the limit, so that it may be larger. Follow-up: an
     embedding of 500 MB is tensor 0. When is its bucket full, and how long is what follows?
     """
     buckets, room = [], None
@@ -216,8 +216,8 @@ def replicas_that_agree(comm, weights, centre, batches, rate, limit):
     """Replicas stay equal for one reason: they begin equal, and every update is computed from numbers that are the same
     on all ranks. Three places break that. centre was never broadcast; it moved towards the mean of the rank's own
     samples; and the length was taken before the all-reduce, so each rank shortened the same gradient by a factor of its
-    own. Each is enough to let the replicas part, and nothing corrects them later: averaging gradients keeps
-    differences.
+    own. Each is enough to let the replicas part, and averaging gradients does not make them
+    equal again.
 
     The habit: for each line ask whether it uses a rank's own samples. If so, what it computes must be averaged before
     anything that lasts depends on it. Buffers are forgotten most often, because no optimizer touches them; DDP

@@ -4,7 +4,7 @@ Idea      The gradient of a sum is the sum of the gradients, so the parts of a b
           other. Gradients and counts are added up on each rank; only the last part's backward pass communicates.
 Before    one batch of B samples a rank: activations of B, one all-reduce
 After     K micro-batches of B / K: activations of B / K, one all-reduce. The global batch is K B_micro P samples
-Sends     What one step sends, whatever K is: as many bytes as there are parameters. Messages do not become larger,
+Sends     What one step sends, whatever K is: one all-reduce of the gradient. Messages do not become larger,
           as is often said; there are fewer of them for each sample. A loop that synchronises after each
           micro-batch sends K times as much (in DDP: without no_sync around forward AND backward pass).
 Exact     Divide once, by all samples (or tokens) of all micro-batches of all ranks. What one sees instead:

@@ -6,8 +6,8 @@ Idea      Large buckets pay alpha seldom and use the bandwidth; small ones leave
           The backward pass is ready with the last parameters first, so buckets are filled from the end.
           `assign_buckets` is a pure function: sizes in, lists of parameters out. It can be printed, tested and timed
           without a model, and another order (the one in which gradients really became ready) is one argument.
-          A bucket is one flat tensor, and the gradients of its parameters are views of it. Nothing is copied before or
-          after the all-reduce, and the optimizer reads what has been received.
+          A bucket is one flat tensor, and the gradients of its parameters are views of it (`adopt` copies them in).
+          Nothing is copied out after the all-reduce: the optimizer reads what has been received.
 Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), section 3.2.
 """
 

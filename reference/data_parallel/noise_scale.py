@@ -10,8 +10,8 @@ Idea      The mean gradient of B samples is G + noise: E |g_B|^2 = |G|^2 + tr(Si
           there are two equations for |G|^2 and tr(Sigma), which have unbiased solutions. Four more numbers to add up.
 Price     Each of the two is noisy, and their quotient is biased: average both over many steps, then divide.
 Exact     B_noise changes during training, mostly upwards, and says nothing of the learning rate that each batch size
-          needs. From samples that are drawn without replacement the estimate is too large, the more so the larger the
-          part of all samples that a batch is.
+          needs. From N samples that are drawn without replacement the estimate is too large: it finds |G|^2 - tr(Sigma)
+          / (N - 1) in place of |G|^2 on average, whatever the sizes of the batches.
 Source    McCandlish, Kaplan, Amodei et al., "An Empirical Model of Large-Batch Training" (2018).
 """
 

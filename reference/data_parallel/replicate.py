@@ -1,7 +1,7 @@
 """Replicate: every rank begins with the same model, and can check that it still has it.
 
 Idea      Ranks that start from the same weights and always add the same averaged gradient stay the same to the last
-          bit. Nothing in the loop corrects a difference at the start: it stays, and no error tells of it.
+          bit. No step makes replicas equal that differ at the start, and no error tells of it.
 Before    each rank draws weights of its own; the averaged gradient is that of no model at all
 After     rank 0's parameters and buffers go to all, once; then P copies of one model learn from P parts of a batch
 Sends     broadcast, check: the n bytes of the model as one message, cut up and gathered: 2 (P - 1) / P n for a rank at

@@ -9,10 +9,10 @@ Before    One is told T = max(T_compute, T_comm): too good. Nothing can be sent 
           first bucket is full, and the last bucket is full when there is nothing left to hide it behind.
 Price     With large buckets the first is full late and the last takes long; of small ones each pays the latency again.
           `best_limit` searches the one number that frameworks offer, `best_buckets` all ways to cut the layers.
-Exact     Equal to the virtual cluster's clock if the all-reduces of all ranks keep step: equal ranks, blocks and links,
-          and no time for additions (gamma = 0) and none for latencies that hold no port (gap = inf), which another
-          bucket's messages could hide. Else at most this: as if one bucket waited for the one before it to be done,
-          which is what the one stream of an NCCL communicator does.
+Exact     Equal to the virtual cluster's clock if the network moves the data and the all-reduces of all ranks keep step:
+          equal ranks, blocks and links, and no time for additions (gamma = 0) and none for latencies that hold no port
+          (gap = inf), which another bucket's messages could hide. Equal ranks with such take at most this: as if one
+          bucket waited for the one before it, which is what the one stream of an NCCL communicator does.
 Left out  What communication takes from the computation (cores, memory bandwidth); stragglers (stragglers.py).
 Source    Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training" (2020), for buckets and
           overlap; the recurrence is that of one queue with given arrival times.

@@ -1,6 +1,7 @@
 """What chapter 2 says and what would refute it: claims that were once too wide, with the case in which they fail."""
 
 import math
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -8,13 +9,16 @@ import pytest
 import torch
 import torch.distributed as dist
 from scipy.stats import norm
+from torch import nn
 from torch.func import functional_call, grad, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from reference import mpi
 from reference.collectives import allreduce
 from reference.collectives.ring import ring_allreduce_cost
 from reference.data_parallel import noise_scale, sequence_lengths, step_time, stragglers
 from reference.data_parallel.accumulation import Accumulator, relative_error
+from reference.data_parallel.average import average_gradients
 from reference.data_parallel.buckets import assign_buckets
 from reference.data_parallel.layers import gpt, timed
 from reference.data_parallel.priority import order_of_pieces
@@ -35,8 +39,27 @@ __all__ = ["one_thread"]
 @pytest.fixture(scope="module")
 def samples() -> Data:
     """The digits in float64."""
+    return in_float64()
+
+
+def in_float64() -> Data:
+    """The digits."""
     x, y = digits()
     return Data(x.double(), y)
+
+
+class Copied(TorchDispatchMode):
+    """Counts the elements that are copied."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """Carry out the operation."""
+        self.elements += args[0].numel() if str(func) == "aten.copy_.default" else 0
+        return func(*args, **(kwargs or {}))
+
+
+L2 = partial(torch.optim.Adam, weight_decay=0.01)  # added to the gradient, where AdamW's is not
 
 
 # Accumulation ---------------------------------------------------------------------------------------------------------
@@ -65,6 +88,70 @@ def test_ddp_keeps_its_order_where_it_finds_unused_parameters(oracles):
         first, second = found["rebuilds"]
         assert first != second
         assert len(set(map(str, found["finds unused"]))) == 1
+
+
+def test_ddp_begins_with_one_bucket_unless_it_finds_unused_parameters(oracles):
+    """Not with those that it has later: in the first step nothing can be hidden."""
+    for found in oracles["ddp_orders"]:
+        first, second = found["rebuilds"]
+        assert len(first) == 1 and len(second) == len(found["finds unused"][0]) == 4
+
+
+def test_a_gradient_is_copied_into_its_bucket_once_a_step_and_not_out_of_it():
+    """Autograd makes a new one in each step, whatever zero_grad has left; not "nothing is copied"."""
+
+    def steps(comm):
+        model, found = MLP(seed=0), []
+        replica, optimizer = Replica(comm, model), torch.optim.SGD(model.parameters(), 0.1)
+        for step in range(3):
+            with Copied() as copied:
+                replica.backward(*loss_sum(model, batch(digits(), 8, step, rank=comm.rank, ranks=comm.size)))
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=False)
+            found.append(copied.elements)
+        return found, sum(p.numel() for p in model.parameters())
+
+    for found, elements in launch(steps, 2).results:
+        assert found == [elements] * 3
+
+
+@pytest.mark.parametrize("kind, hidden", [(torch.optim.Adam, True), (torch.optim.AdamW, True), (L2, False)])
+def test_adam_hides_a_missing_division_from_the_losses_unless_weight_decay_is_in_the_gradient(samples, kind, hidden):
+    def losses(ranks):
+        model = MLP(seed=0).double()
+        optimizer, found = kind(model.parameters(), 1e-3), []
+        for step in range(50):
+            total, count = loss_sum(model, batch(samples, 64, step))
+            optimizer.zero_grad()
+            (total / count * ranks).backward()
+            optimizer.step()
+            found.append(total.item() / count)
+        return torch.tensor(found)
+
+    off = (losses(4) / losses(1) - 1).abs().max()
+    assert off < 1e-5 if hidden else off > 3e-3
+
+
+def test_replicas_that_begin_apart_stay_apart_but_weight_decay_brings_them_nearer():
+    """So "no step makes them equal", and not "they stay as different as they were"."""
+
+    def apart(comm, decay):
+        model = MLP(seed=comm.rank).double()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=decay)
+        for step in range(20):
+            total, count = loss_sum(model, batch(in_float64(), 16, step, rank=comm.rank, ranks=comm.size))
+            optimizer.zero_grad()
+            total.backward()
+            average_gradients(comm, model.parameters(), count)
+            optimizer.step()
+        return nn.utils.parameters_to_vector(model.parameters()).detach()
+
+    def distance(one, other):
+        return (one - other).norm().item()
+
+    begin = distance(*(nn.utils.parameters_to_vector(MLP(seed=s).double().parameters()) for s in (0, 1)))
+    kept, nearer = (distance(*launch(apart, 2, decay).results) for decay in (0.0, 0.1))
+    assert kept == pytest.approx(begin) and nearer == pytest.approx(begin * 0.99**20)
 
 
 def test_gradients_that_agree_are_not_the_worst_case_for_an_accumulator():
@@ -233,6 +320,33 @@ def test_what_the_recurrence_leaves_out_is_the_division_and_nothing_else(limit):
     assert simulated(Replica) == pytest.approx(predicted + division, abs=1e-9)
 
 
+def test_the_recurrence_is_no_bound_where_ranks_are_unequal_or_hooks_move_the_data():
+    """With the times of the slowest rank: up to some per cent more, and more than that where rounds wait for hooks."""
+
+    def step(comm, speeds, start):
+        mpi.compute(comm, 5e-3 * speeds[comm.rank])
+        requests = []
+        for seconds, count in zip(backward, counts):
+            mpi.compute(comm, seconds * speeds[comm.rank])
+            requests.append(start(comm, np.zeros(count, np.float32)))
+        mpi.waitall(requests)
+
+    backward, counts = [4e-4, 9e-4, 1e-4, 2e-4], [50_000, 200_000, 200_000, 1000]
+    said = step_time.step(5e-3, backward, [ring_allreduce_cost(4, n, 4, LINK).seconds for n in counts]).seconds
+
+    def over(speeds, start):
+        return launch(step, 4, speeds, start, network=networks.uniform(*LINK)).seconds / said
+
+    def network(comm, x):
+        return comm.Iallreduce(mpi.IN_PLACE, x)
+
+    def hooks(comm, x):
+        return allreduce.start(comm, x, algorithm="ring")
+
+    assert over([1, 1, 1, 1], network) == pytest.approx(1)
+    assert over([0.9, 0.6, 0.8, 1], network) > 1 and over([1, 1, 1, 1], hooks) > 1.02
+
+
 def test_buckets_of_256_kib_hide_more_than_half_and_not_nearly_all():
     """Smaller ones and one for all leave more to do when the computing is done."""
     assert 0.5 < hidden(2**18) < 0.7 and hidden(2**30) == 0
@@ -300,6 +414,16 @@ def test_the_noise_scale_does_not_grow_because_the_gradient_shrinks(samples):
     begin, top, end = found[0], found[3], found[-1]
     assert top.signal > 3 * begin.signal and top.variance > 3 * begin.variance and top.scale < begin.scale
     assert end.signal < top.signal / 8 and end.variance > top.variance / 2.2 and end.scale > 4 * top.scale
+
+
+@pytest.mark.parametrize("b, B", [(4, 16), (64, 256), (128, 1024)])
+def test_without_replacement_the_two_sizes_do_not_matter(samples, b, B):
+    """Not "the more so the larger the part of all samples": the data set alone decides."""
+    true, N = noise(single_gradients(MLP(seed=0).double(), samples)), len(samples.y)
+    own, average = (true.signal + true.variance * (N - size) / (N - 1) / size for size in (b, B))
+    found = noise_scale.from_two_sizes(own, b, average, B)
+    assert found.signal == pytest.approx(true.signal - true.variance / (N - 1))
+    assert found.variance == pytest.approx(true.variance * N / (N - 1))
 
 
 def test_drawing_without_replacement_makes_the_noise_scale_look_larger(samples):

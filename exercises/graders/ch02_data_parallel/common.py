@@ -29,14 +29,14 @@ def weighted_sums(
     wanted: Callable[[Case, Answer], Iterable[Wanted]],
     legend: str,
     slips: Sequence[Slip],
-    otherwise: str,
+    otherwise: str | Callable[[Wanted, np.ndarray], str],
     nothing: str,
     divided_by_0: str = "Was something divided by 0, or read from np.empty before anything had been written there?",
 ) -> Check:
     """Results are weighted sums. From a wrong one its weights are found, as sums.py does, and compared with slips.
 
     legend      what the names of the parts mean, such as "g0 is the gradient of rank 0"
-    otherwise   the hint for weights that no slip has
+    otherwise   the hint for weights that no slip has, or a function of what was wanted and of them
     nothing     the hint for what is no weighted sum of the parts at all
     divided_by_0  the hint for what is not finite
     """
@@ -69,7 +69,8 @@ def weighted_sums(
         alike = lambda weights: np.allclose(np.asarray(weights)[matters], found[matters, 0], atol=2e-6)  # noqa: E731
         hints = (hint for weights, hint in slips if alike(weights(each)))
         seen = f"{each.where} has {_formula(each, found[:, 0])}; right is {_formula(each, each.weights)} ({legend})."
-        return Finding(seen, next(hints, otherwise))
+        rest = otherwise if isinstance(otherwise, str) else otherwise(each, found[:, 0])
+        return Finding(seen, next(hints, rest))
 
     return check
 

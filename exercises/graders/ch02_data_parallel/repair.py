@@ -30,6 +30,7 @@ LENGTHS = {  # which length decides whether the gradient is too long: of (each r
     "sum": lambda own, mean: [len(own) * np.linalg.norm(mean)] * len(own),
     "mean of own": lambda own, mean: [np.mean(list(map(np.linalg.norm, own)))] * len(own),
     "longest": lambda own, mean: [max(map(np.linalg.norm, own))] * len(own),
+    "never": lambda own, mean: [0] * len(own),
 }
 STARTS = {  # the centre that each rank begins with
     "root": lambda centres: [centres[0]] * len(centres),
@@ -60,6 +61,7 @@ WRONG = {  # the hint for each that is not the first of its table, which is righ
     "the mean of the lengths: gradients that point in different directions cancel.",
     ("length", "longest"): "All ranks shorten alike now, by the longest gradient of a rank. The single process knows "
     "no ranks: which gradient has it got?",
+    ("length", "never"): "The gradient is not shortened, however long it is. What is `limit` for?",
     ("length", "before"): "All ranks agree, but on something else: each shortens its own gradient before the mean is "
     "taken. The single process shortens the mean.",
     ("length", "undivided"): "The ranks' gradients are added up and not divided. Where the gradient is shortened "
@@ -131,8 +133,15 @@ def as_one_process(case, answer):
             return Finding(how_different(got, want), next(WRONG[each] for each in made.items() if each in WRONG))
     if alike(got, want, checks.FEW_DIGITS):
         return Finding(how_different(got, want), checks.DIGITS)
+    seen = how_different(got, want)
+    if not seen.endswith("differ."):
+        return Finding(
+            seen,
+            "Follow the first step of a single process that has all samples: where does the centre move, what is the "
+            "gradient, how long is it, and what becomes of it? Which of these does your code compute otherwise?",
+        )
     return Finding(
-        how_different(got, want),
+        seen,
         "Print centre, gradient and length on each rank in the first step. Which of them must be the same on all "
         "ranks, and from which line on are they not?",
     )
@@ -238,6 +247,19 @@ def of_each_name(case, answer):
             yield Wanted(f"{name} on rank {rank}", rank, case, result[name], parts, right)
 
 
+def other_weights(each, found):
+    """The hint for a sum with other weights: tensors that are mixed, or gradients that do not count once."""
+    if not found[each.weights == 0].any():
+        return (
+            "The right tensors are added, and not each of them once. What was in the array before the Allreduce, and "
+            "what was added to it afterwards, or summed a second time?"
+        )
+    return (
+        "The first call of one rank meets the first call of the others, whatever each means by it: MPI knows no names. "
+        "In which order must the ranks come to the tensors?"
+    )
+
+
 same_order = Distributed(
     cases=models(
         ({"a": 12, "b": 12}, ["ab", "ba"]),
@@ -262,8 +284,7 @@ same_order = Distributed(
                 ),
                 (lambda each: each.weights / each.case.ranks, "Asked for is the sum over ranks, not the mean."),
             ],
-            otherwise="The first call of one rank meets the first call of the others, whatever each means by it: MPI "
-            "knows no names. In which order must the ranks come to the tensors?",
+            otherwise=other_weights,
             nothing="This is no sum of what the ranks have. Is the array new, and does it begin with the gradient, or "
             "with zeros?",
         ),

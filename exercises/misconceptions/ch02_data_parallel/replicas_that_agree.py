@@ -78,7 +78,7 @@ WRONG = [
     edit("weights_of_their_own", "the broadcast of rank 0's is missing", "comm.Bcast(weights, root=0)", ""),
     edit(
         "centre_moves_behind",
-        "Print centre, gradient and length",
+        "Follow the first step of a single process",
         *("0.1 * (mean", "0.0 * (mean"),
         *("rate * gradient", "rate * gradient; centre += 0.1 * (mean / comm.size - centre)"),
     ),
@@ -122,6 +122,8 @@ WRONG = [
         weights /= comm.size
         """,
     ),
+    edit("gradients_of_their_own", "Print centre, gradient and length", SUM, "", "gradient /= comm.size", ""),
+    edit("never_shortened", "What is `limit` for", "gradient *= limit / length", "pass"),
     edit("only_the_weights", "Return two arrays", "return weights, centre", "return weights"),
     edit("float32", "only the first ones are right", "(mean / comm.size -", "(np.float32(mean / comm.size) -"),
     edit(

@@ -10,6 +10,7 @@ WRONG = [
     edit("needs_all_of_them", "has no entry. What is its gradient?", OWN, "gradients[name].copy()"),
     edit("gathers_dictionaries", "pickles its object", CALL, "total[name] = sum(comm.allgather(total[name]))"),
     edit("mean", "Asked for is the sum over ranks, not the mean", CALL, f"{CALL}; total[name] /= comm.size"),
+    edit("adds_its_own_again", "not each of them once", CALL, f"{CALL}; total[name] += gradients.get(name, 0)"),
     edit("never_communicates", "That is this rank's own gradient", CALL, "pass"),
     edit(
         "sorts_its_own_names",
