@@ -20,7 +20,7 @@ def some_buckets(number):
 
 step_time = Exercise(
     cases=inputs.calls(
-        (4.0, [3.0, 2.0, 4.0], [2.0, 5.0, 1.5]),  # tells apart the slips that agree further down
+        (4.0, [4.0, 1.0, 6.0], [3.0, 5.0, 1.5]),  # tells apart the slips that agree further down
         (5.0, [1.0] * 10, [0.8] * 10),
         (5.0, [1.0] * 10, [1.4] * 10),
         (2.0, [1.0, 6.0, 1.0, 1.0], [2.0, 1.0, 4.0, 1.0]),  # waits for a bucket, then for the network
@@ -89,6 +89,12 @@ step_time = Exercise(
                     "The backward pass waits in your sum: it goes on to the next bucket when the all-reduce of the one "
                     "before has finished, so each pair takes as long as the longer of the two. In truth it just goes "
                     "on, and what is still to be sent queues up.",
+                ),
+                (
+                    lambda f, b, c: f + sum(map(max, b, c)),
+                    "Each bucket takes the longer of its two times in your sum, as if it were sent while it is still "
+                    "being filled, and as if the backward pass waited for it. When is bucket 0 full, and who waits "
+                    "then?",
                 ),
                 (
                     lambda f, b, c: recurrence(f, [0.0, *b[:-1]], c),
