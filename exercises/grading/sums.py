@@ -162,7 +162,7 @@ def _kind(place: Place, weights: np.ndarray) -> str:
         return "everybody" if (parts == 1).all() else "strangers"
     kinds = {
         "misplaced": (mine == 1).all(),
-        "mean": (mine == mine[0]).all(),
+        "mean": (mine == mine[0]).all() and 0 < mine[0] < 1,
         "own": np.count_nonzero(parts) == 1 and parts[place.rank] == 1,
         "single": np.count_nonzero(parts) == 1 and not parts[place.rank],
         "missing": set(mine) <= {0, 1},

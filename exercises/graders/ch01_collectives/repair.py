@@ -414,7 +414,7 @@ def everybody_alone(case, answer):
 def alone_in_the_row(place, weights):
     """The hint for a rank that ends with its own part alone."""
     if place.rank == place.group[0]:
-        return "This is its own part alone: nothing of the others in its row was added. Which call adds?"
+        return "This is its own part alone: nothing of the others in its row was added. Which call adds, and on what?"
     return "This is its own part alone. Did the result of the row come to all ranks of it?"
 
 

@@ -55,6 +55,7 @@ WRONG = [
         "Reduce(x, total, root=comm.rank // width * width)",
         of="again",
     ),
+    edit("summed_twice", "Is something added twice", SUM, f"{SUM}\nrow.Allreduce(total.copy(), total)"),
     edit("width_rows", "Which ranks got the same colour as rank", "width,", "max(1, comm.size // width),"),
     whole(
         "all_rows_at_once",
