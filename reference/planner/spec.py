@@ -37,8 +37,10 @@ class LayoutSpec(NamedTuple):
     recipe             bytes of a parameter: weights, gradients, optimizer
     share              of the layers that recompute = "full" means
     early_stop         recomputation ends with the last tensor that the backward pass needs: not the layer's last
-                       product (torch.utils.checkpoint since PyTorch 2.1)
-    sum_bytes          bytes moved to add a parameter's gradient of a micro-batch to the sum; 0: the product itself adds
+                       product, if no dropout is behind it (torch.utils.checkpoint with use_reentrant=False since
+                       PyTorch 2.1)
+    sum_bytes          bytes moved to add a parameter's gradient of a micro-batch to the sum; 0: the product adds.
+                       Only the own share counts where ZeRO sums gradients over the ranks after each micro-batch
     async_tensor       each gather and sum of the tensor group travels in t pieces during its own product
     gather_bytes       of an element of these gathers; 1: they travel in 8 bits
     overlap_context    keys and values travel while attention is computed

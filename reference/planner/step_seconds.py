@@ -265,8 +265,10 @@ def _zero(
 
 def _sums(architecture: Architecture, spec: LayoutSpec, cluster: Cluster, m: int) -> float:
     """Seconds to add the gradients of m micro-batches up; the first needs no sum."""
-    rate = cluster.accelerator.bandwidth * cluster.memory_efficiency
-    return (m - 1) * spec.sum_bytes * stage_parameters(architecture, spec) / rate
+    mine = stage_parameters(architecture, spec)
+    if spec.zero == 2 or (spec.zero == 3 and spec.stages == 1):  # summed over the ranks each time: see _zero
+        mine /= spec.replicas
+    return (m - 1) * spec.sum_bytes * mine / (cluster.accelerator.bandwidth * cluster.memory_efficiency)
 
 
 def _optimizer(architecture: Architecture, spec: LayoutSpec, cluster: Cluster) -> float:

@@ -18,7 +18,8 @@ Left out  Buffers that the function changes, as batch normalisation's do: it cha
           gradients of weights are added to their `.grad`, since the function holds them and autograd does not see them.
           Generators of devices that are neither a CPU nor CUDA's, unless `random` names them.
 Source    Chen, Xu, Zhang & Guestrin, "Training Deep Nets with Sublinear Memory Cost" (2016). torch.utils.checkpoint
-          does this with use_reentrant=True; with False it keeps autograd's graph, and computes again what is in it.
+          does this with use_reentrant=True; with False it keeps autograd's graph, and computes again up to the last
+          tensor that the graph needs, so not a product at the end.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reference.planner.architecture import architecture
 from reference.planner.cluster import cluster
 from reference.planner.published import CONSTANTS, fit, report, residual, runs, summary
 
@@ -55,6 +56,19 @@ def test_each_rule_brings_the_tables_that_it_concerns_nearer(rule):
         changed = [run._replace(spec=run.spec._replace(**{rule: without})) for run in chosen]
         error, before = (summary(part)[table].held_out for part in (chosen, changed))
         assert 100 * before == pytest.approx(printed, abs=0.15) and error < before - 0.009
+
+
+def test_shares_of_fms_fsdp_rest_on_what_its_flop_counter_counts():
+    """share = 3 (HFU / MFU - 1) counts a whole layer; if its counter stopped early, too, more layers are recomputed."""
+
+    def counted_again(run):
+        matrices = architecture(run.model).matrices
+        return min(1.0, run.spec.share / (1 - matrices[-1] / sum(matrices)))
+
+    rows = [run for run in runs() if run.table == "fms-fsdp H100"]
+    larger = [run._replace(spec=run.spec._replace(share=counted_again(run))) for run in rows]
+    errors = [100 * summary(part)["fms-fsdp H100"].held_out for part in (rows, larger)]
+    assert errors == pytest.approx([3.7, 7.1], abs=0.05)
 
 
 def test_the_ring_of_llama_405b_needs_waits_and_copied_heads():

@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from reference.planner.architecture import Architecture
 from reference.planner.cluster import cluster
 from reference.planner.spec import LayoutSpec
-from reference.planner.step_seconds import layer_seconds, step_seconds
+from reference.planner.step_seconds import layer_seconds, stage_parameters, step_seconds
 
 SMALL = Architecture("small", 4, 32, 4, 2, 96, 64, 16, gated=True)
 DGX = cluster("dgx-a100")
@@ -85,6 +85,15 @@ def test_adding_gradients_up_takes_bytes_of_each_micro_batch_but_the_first():
     once = 18 * parameters / (DGX.accelerator.bandwidth * DGX.memory_efficiency)
     assert sums == pytest.approx([0, once, 3 * once])
     assert step_seconds(SMALL, spec._replace(sum_bytes=0), DGX, 8).sums == 0
+
+
+@pytest.mark.parametrize("zero, stages, share", [(0, 1, 4), (1, 2, 4), (2, 1, 1), (2, 2, 1), (3, 1, 1), (3, 2, 4)])
+def test_where_zero_sums_each_micro_batch_over_the_ranks_only_a_share_is_added_up(zero, stages, share):
+    """4 replicas: in a pipeline ZeRO 3 keeps whole gradients until the last micro-batch, as _zero says."""
+    spec = LayoutSpec(data=4, stages=stages, zero=zero, sum_bytes=6)
+    parameters = stage_parameters(SMALL, spec) * share / 4
+    added = 6 * parameters / (DGX.accelerator.bandwidth * DGX.memory_efficiency)
+    assert step_seconds(SMALL, spec, DGX, 12).sums == pytest.approx(2 * added)
 
 
 def test_pieces_leave_one_piece_of_each_message_or_what_the_product_is_too_short_for():

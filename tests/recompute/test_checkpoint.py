@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 from reference.perf.meter import Meter
 from reference.recompute import checkpoint
@@ -80,6 +81,27 @@ def test_bytes_are_torchs():
     assert ours[0] == 16 * 8 * 4 < everything[0] / 4  # y; x was there before
     assert ours == kept(WAYS["torch, reentrant"])
     assert kept(WAYS["torch"])[0] == ours[0] and ours[1] - 2 * ours[0] <= kept(WAYS["torch"])[1] < ours[1]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_only_without_dropout_and_not_reentrant_is_the_last_product_left_out(dropout):
+    """Products of a GPT's block, 12 h^2 weights: torch stops before the last 4 h^2, a third, unless a mask follows."""
+    h, n = 8, 5
+    made = [nn.Linear(h, k * h) for k in (3, 1, 4)] + [nn.Linear(4 * h, h)]
+
+    def block(x):
+        q, k, v = made[0](x).chunk(3, -1)
+        y = x + made[1](q * k * v)  # attention is a product of elements, so that products of matrices alone count
+        return y + nn.functional.dropout(made[3](nn.functional.gelu(made[2](y))), dropout)
+
+    def weights(way):
+        with FlopCounterMode(display=False) as counter:
+            way(block, torch.randn(n, h, requires_grad=True)).sum().backward()
+        return counter.get_total_flops() / (2 * n * h * h)
+
+    once = weights(lambda block, x: block(x))
+    again = {name: weights(way) - once for name, way in WAYS.items()}
+    assert once == 36 and again == {"ours": 12, "torch, reentrant": 12, "torch": 12 if dropout else 8}
 
 
 def test_autocast_is_as_it_was():
