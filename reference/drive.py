@@ -55,7 +55,10 @@ def fault(text: str) -> DriveFault:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no fault ({which}): write silent:perception@2 or slow:planning@1-2"
         )
-    return DriveFault(match[1], match[2], float(match[3]) * 1e3, float(match[4] or "inf") * 1e3)
+    start, end = float(match[3]), float(match[4] or "inf")
+    if end <= start:
+        raise argparse.ArgumentTypeError(f"{text!r} ends before it begins: write {match[1]}:{match[2]}@1-2")
+    return DriveFault(match[1], match[2], start * 1e3, end * 1e3)
 
 
 def parser() -> cli.Parser:
@@ -73,7 +76,7 @@ def parser() -> cli.Parser:
     p.add_argument("--seconds", type=int, default=5, help="of the drive (default: 5)")
     p.add_argument("--slow-motion", type=float, default=1.0, help="how many times slower than life (default: 1)")
     p.add_argument("--timeline", metavar="FILE", help="write all jobs as a trace for ui.perfetto.dev")
-    p.add_argument("--virtual", action="store_true", help="four ranks of the virtual cluster, an accelerator's times")
+    p.add_argument("--virtual", action="store_true", help="on the virtual cluster, with an accelerator's times")
     p.add_argument("--json", action="store_true", help="print one JSON object instead of the report")
     return p
 
@@ -84,6 +87,9 @@ def check(comm, options: argparse.Namespace) -> None:
     cli.check_range("--seconds", options.seconds, 1, LONGEST)
     cli.check_range("--slow-motion", options.slow_motion, 1, 100)
     cli.check_writable(comm, "--timeline", options.timeline)
+    for fault in options.fault:
+        if fault.start >= options.seconds * 1e3:
+            raise cli.BadInput(f"--fault from {fault.start / 1e3:g} s on, and the drive is over at {options.seconds}")
     here = _team(options)
     for stage, rank, option in (("cloud", here.cloud, "--tier cloud"), ("standby", here.standby, "--standby")):
         if rank is None and any(fault.stage == stage for fault in options.fault):

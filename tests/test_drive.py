@@ -1,12 +1,14 @@
 """A drive: exact times on the virtual cluster; on real ranks that it comes to its end, and that faults stop the car."""
 
+import argparse
 import json
 
 import pytest
 
 from reference import drive as program
-from reference.realtime.driving import schedule
+from reference.realtime.driving import report, schedule
 from reference.realtime.offload import FAILURES
+from reference.worlds import RankFailed
 
 from . import programs
 
@@ -34,6 +36,23 @@ def test_under_the_stated_load_nothing_is_late_and_every_time_is_the_tables(told
     assert control["worst"] == pytest.approx(schedule.COMMAND, abs=0.1)
     assert found["age"]["worst"] <= found["age"]["bound"] == 200
     assert found["stops"] == {"control": None, "vehicle": None} and found["gap"] > 0
+
+
+@pytest.mark.parametrize("text", ["silent:perception@3-2", "slow:planning@1-1", "silent:cloud@-1"])
+def test_a_fault_that_ends_before_it_begins_is_none(text):
+    with pytest.raises(argparse.ArgumentTypeError, match=text):
+        program.fault(text)
+
+
+def test_a_fault_after_the_end_of_the_drive_is_bad_input():
+    with pytest.raises(RankFailed, match="from 2 s on, and the drive is over at 2"):
+        programs.on_ranks(program, 4, "--seconds", "2", "--fault", "silent:planning@2")
+
+
+def test_a_perception_that_never_speaks_is_reported(told):
+    _, found = told("--seconds", "1", "--fault", "silent:perception@0")
+    assert found["stages"]["perception"]["jobs"] == 0 and found["late"] == 10
+    assert "pixels across: no picture was looked at" in report.lines(found)
 
 
 def test_the_car_stops_before_the_obstacle(told):

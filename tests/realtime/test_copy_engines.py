@@ -46,6 +46,15 @@ def test_reached_by_a_job_that_is_blocked_on_each_engine():
     assert responses(late, until=40)[0] == 12 == response_times(tasks)[0]
 
 
+def test_two_cameras_are_later_if_one_is_released_a_tick_after_the_other():
+    """As the page says: 6 and 9 if released together; over all starts 8 and 9; bounds of 9 and 12."""
+    left, right = [job(name, 10, **{"in": 2, "gpu": 3, "out": 1}) for name in ("left", "right")]
+    seen = [responses([replace(left, offset=start), right], until=60) for start in range(10)]
+    assert seen[0] == [6, 9] and seen[1][0] == 8
+    assert [max(column) for column in zip(*seen)] == [8, 9]
+    assert response_times([left, right]) == (9, 12)
+
+
 def test_no_run_is_above_the_bounds():
     held = reached = beyond = 0
     for seed in range(250):

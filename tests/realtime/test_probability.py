@@ -102,6 +102,11 @@ def test_availability_of_five_nines_and_fewer():
     assert availability(1000, 1) == pytest.approx(1000 / 1001)
     assert in_series([0.999] * 3) == pytest.approx(0.997003) and in_parallel([0.99, 0.99]) == pytest.approx(0.9999)
     assert in_parallel([0.99] * 3, common=1e-4) < 0.9999
+    alone, three, tied = (  # computer and power of chapter 14, and one link, three, three with a common cause
+        1 - in_series([0.9999, in_parallel([0.999] * 2), links])
+        for links in (0.99, in_parallel([0.99] * 3), in_parallel([0.99] * 3, common=1e-3))
+    )
+    assert 10 < tied / three < 11 and 9 < alone / tied < 10  # ten times as long down, and still a ninth of one link's
     assert math.isclose(minutes_down(1), 0)
     with pytest.raises(ValueError, match="above 0"):
         availability(0, 1)

@@ -108,7 +108,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     changes = [f"{size} from {at / 1e3:.2f} s" for at, size in found["resolutions"]]
     if len(changes) > 4:
         changes = [f"{size} in {count} answers" for size, count in found["sizes"].items()]
-    told.append("pixels across: " + ", ".join(changes))
+    told.append("pixels across: " + (", ".join(changes) or "no picture was looked at"))
     stop = first_stop(found)
     if stop is None:
         told.append("no safe stop was needed")
