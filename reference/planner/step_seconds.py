@@ -21,10 +21,12 @@ Price     matmul      2 FLOPs for each weight and token forward, 4 backward, at 
           optimizer   bytes of states that are read and written
 Left out  Starting kernels, the data loader, clipping, checkpoints, stragglers, and contention between axes. Products
           have one efficiency, so that pieces of them (`async_tensor`) come out too quick: published_runs.csv has rows.
+          PyTorch 2.13 sends the sums of ZeRO in a pipeline after the last backward pass; here that pass hides them.
 Source    What a library does: `early_stop` pytorch/pytorch#96866; `sum_bytes` megatron/model/distributed.py of
-          Megatron-LM @79a3bb6 (6), DeepSpeed's BF16_Optimizer @56c5223 (18); `async_tensor` Wang et al., "Overlap
-          Communication with Dependent Computation via Decomposition" (2023); `repeat_heads`, `gather_bytes` and
-          "operations" torchtitan @9dec370; `overlap_context` pytorch/pytorch#127324 and #152252.
+          Megatron-LM @79a3bb6 (6), FSDP2 in PyTorch 2.13.0 (10), DeepSpeed's BF16_Optimizer @56c5223 (18);
+          `async_tensor` Wang et al., "Overlap Communication with Dependent Computation via Decomposition" (2023);
+          `repeat_heads`, `gather_bytes` and "operations" torchtitan @9dec370; `overlap_context` pytorch/pytorch#127324
+          and #152252.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from reference.models import MLP, loss_sum
 
@@ -53,3 +53,17 @@ def fsdp2_optimizer_first(rank: int, ranks: int) -> list[bool]:
     model(torch.ones(2, 3)).sum().backward()
     optimizer.step()
     return [not torch.equal(old, new.full_tensor()) for old, new in zip(before, model.parameters(), strict=True)]
+
+
+@oracle
+def fsdp2_sums_of_micro_batches(rank: int, ranks: int) -> dict[str, float]:
+    """A weight's gradients 256, 1, 1, 1 and 1 in 16 bits, added up before ranks exchange them, by where they meet."""
+    found = {}
+    for name, meet in (("in 32 bits", torch.float32), ("in 16 bits", None)):
+        layer = nn.Linear(1, ranks, bias=False)
+        fully_shard(layer, mesh=init_device_mesh("cpu", (ranks,)), mp_policy=MixedPrecisionPolicy(torch.bfloat16, meet))
+        for k, x in enumerate((256.0, 1.0, 1.0, 1.0, 1.0)):
+            layer.set_requires_gradient_sync(k == 4)
+            layer(torch.full((1, 1), x)).sum().backward()
+        found[name] = layer.weight.grad.to_local().item()
+    return found
