@@ -3,19 +3,22 @@
 import gc
 import re
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from .examples import register
 
 register()
+GRADERS = Path(__file__).parent / "exercises"
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config, items):
     """Of several workers (`pytest -n 2 --dist loadgroup`) one alone starts real ranks: they occupy a machine by far.
 
-    Likewise one alone makes what the tests of a module share.
+    Any other module is one worker's: what its tests share is made once, and there are 500 modules to deal out, not
+    10,000 tests. Of graders, whose modules are few and long, only those that share a fixture are.
     Tests that take long, and are marked so, are only run when they are asked for: pytest -m long.
     """
     if not re.search(r"\blong\b", config.option.markexpr):
@@ -24,7 +27,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("mpi") or "oracles" in item.fixturenames or _world(item) == "mpi":
             item.add_marker(pytest.mark.xdist_group("real ranks"))
-        elif not item.get_closest_marker("xdist_group") and _has_fixture_of_its_module(item):
+        elif not item.get_closest_marker("xdist_group") and (GRADERS not in item.path.parents or _shares(item)):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
@@ -33,7 +36,7 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
-def _has_fixture_of_its_module(item) -> bool:
+def _shares(item) -> bool:
     made = getattr(item, "_fixtureinfo", None)
     return made is not None and any(defs[-1].scope == "module" for defs in made.name2fixturedefs.values())
 

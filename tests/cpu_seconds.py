@@ -10,12 +10,14 @@ child computes in other processes: those that have ended are in the usage of thi
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
-CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children")  # Linux: says at once whether there are any
+TICKS = os.sysconf("SC_CLK_TCK")  # a second, in /proc
+LINUX = Path(f"/proc/self/task/{os.getpid()}/children").exists()  # says at once whose children there are
 
 SELF = psutil.Process()  # now: a test may patch os.getpid
 _so_far = pytest.StashKey[float]()
@@ -24,16 +26,31 @@ _so_far = pytest.StashKey[float]()
 def used() -> float:
     """CPU seconds so far of this process, its children that have ended, and all that descend from it and still run."""
     own = os.times()
-    return own.user + own.system + own.children_user + own.children_system + sum(map(_of, _descendants()))
+    running = map(_of, _children("self")) if LINUX else map(_told, SELF.children(recursive=True))
+    return own.user + own.system + own.children_user + own.children_system + sum(running)
 
 
-def _descendants() -> list[psutil.Process]:
-    if CHILDREN.exists() and not any(task.read_text() for task in Path("/proc/self/task").glob("*/children")):
-        return []
-    return SELF.children(recursive=True)
+def _children(pid: int | str) -> list[int]:
+    """The children of a process, from /proc: psutil would look at every process of the machine, for each test."""
+    found: list[int] = []
+    with suppress(OSError):  # it has just gone
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"/proc/{pid}/task/{task}/children") as listed:
+                found += map(int, listed.read().split())
+    return found
 
 
-def _of(process: psutil.Process) -> float:
+def _of(pid: int) -> float:
+    """CPU seconds of a process, of its children that have ended, and of all that descend from it and still run."""
+    try:
+        with open(f"/proc/{pid}/stat") as line:
+            ticks = line.read().rpartition(")")[2].split()[11:15]  # user and system, its own and of ended children
+    except OSError:
+        return 0.0
+    return sum(map(int, ticks)) / TICKS + sum(map(_of, _children(pid)))
+
+
+def _told(process: psutil.Process) -> float:
     """CPU seconds of a process and of its children that have ended; nothing where it has just gone."""
     try:
         return sum(process.cpu_times()[:4])
