@@ -1,8 +1,8 @@
 """All-reduce that chooses its algorithm: by size, number of ranks, and what is known of the network.
 
 Idea      There is a formula for the time of every algorithm, so ask all of them and take the least. Where two meet is
-          computed, for this network and this number of ranks; it is no constant of nature. The "256 KB" and "10 MB"
-          below which one "should use a tree" are two readings from machines that nobody names.
+          computed, for this network and this number of ranks; it is no constant of nature. The "256 KB" or "10 MB"
+          below which one "should use a tree" come without a machine.
           On the virtual cluster its network is known, and the formulas are those of its clock; on real ranks a Fit of
           this machine (fit.py) is.
           On any other network than a uniform one the schedules themselves are timed (evaluate.py), contention included;

@@ -83,7 +83,7 @@ LINKS = (
     _pcie(3, 8),
     _pcie(4, 16),
     _pcie(5, 32),
-    LinkSpec("UPI 2.0", 48e9, None, "node", 48e9, "one direction of one link; sockets have 2 or 3", WIKIPEDIA),
+    LinkSpec("UPI 2.0", 48e9, None, "node", 48e9, "one direction of one link; sockets have several", WIKIPEDIA),
     _infiniband("EDR", 100, 0.5e-6),
     _infiniband("HDR", 200, 0.6e-6),
     _infiniband("NDR", 400, None),

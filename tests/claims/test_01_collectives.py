@@ -18,12 +18,13 @@ from reference.collectives.binary_tree import (
 from reference.collectives.bruck import bruck_allgather_rounds
 from reference.collectives.catalogue import BROADCAST
 from reference.collectives.evaluate import evaluate
+from reference.collectives.placed import placed, traffic
 from reference.collectives.planned import plan_allreduce
 from reference.collectives.ring import ring_allreduce_cost, ring_allreduce_rounds
 from reference.collectives.rounds import Blocks, backwards, carry_out, carry_out_in_turn, complete, plan
 from reference.collectives.select import choose, predict
 from reference.collectives.tree import binomial_broadcast_rounds
-from reference.networks import Level, Link, SwitchTree, priority
+from reference.networks import Level, Link, SwitchTree, placement, priority
 from reference.worlds import LaunchError, launch, networks, smpi
 
 LINK = Link(5e-6, 1 / 50e9)
@@ -380,3 +381,37 @@ def test_all_reduces_along_both_axes_send_nearly_twice_as_much_on_a_large_grid_o
     P = width * width
     sent = [ALLREDUCE[name].volume(P, P, 1, width=width).nbytes.max() for name in ("x then y", "torus")]
     assert sent[0] / sent[1] == pytest.approx(times, abs=0.01)
+
+
+@pytest.mark.parametrize(("more", "slower"), [(0, 0.0), (1, 0.32)])
+def test_turns_take_longer_than_sharing_where_one_block_is_longer_though_all_links_are_alike(more, slower):
+    def direct(comm):
+        allreduce(comm, np.zeros(2**20 + more, np.uint8), algorithm="direct")
+
+    turns, shared = (
+        launch(direct, 16, network=networks.uniform(*LINK), sharing=how).seconds for how in ("fifo", "fair")
+    )
+    assert turns / shared - 1 == pytest.approx(slower, abs=0.01)
+
+
+def test_the_search_finds_node_by_node_where_it_does_not_begin_there():
+    """Unless told, `assign` begins with the order of numbers, and here that is node by node already."""
+    P, n, how = 16, 2**20, {"ranks_per_node": 4}
+    machine, schedule = networks.two_level(4, 1e-6, 1e-11, 5e-6, 4e-11), ALLREDUCE["hierarchical"].rounds
+    w, d = traffic(schedule, P, n, 1, P, **how), placement.distances(machine, P, nbytes=n // P)
+    round_robin = [rank % 4 * 4 + rank // 4 for rank in range(P)]
+    found = placement.assign(w, d, seed=1, start=round_robin)
+    assert placement.cost(found, w, d) == pytest.approx(placement.cost(range(P), w, d))
+    assert placement.cost(found, w, d) < 0.5 * placement.cost(round_robin, w, d)
+    seconds = [evaluate(placed(schedule, order), P, n, 1, machine, P, **how).seconds for order in (found, range(P))]
+    assert seconds[0] == pytest.approx(seconds[1])
+
+
+@pytest.mark.parametrize(("nodes", "megabytes"), [(1, 0.0), (4, 1.28), (128, 60.05)])
+def test_nccl_2_4_computed_its_threshold(nodes, megabytes):
+    """ncclTreeThreshold in src/init.cc of v2.4.8-1, without NVLink, 8 GPUs a node: bytes a µs, and µs."""
+    ranks, ring_speed, tree_speed = 8 * nodes, 5000, 5000 * 2 / 3
+    ring_latency, tree_latency = 6 * (ranks - 1), 15 * (nodes.bit_length() - 1) + 4 * (ranks // nodes - 1)
+    gained = ring_latency - tree_latency if nodes > 1 else 0
+    threshold = ring_speed * tree_speed / (ring_speed - tree_speed) * gained
+    assert threshold / 1e6 == pytest.approx(megabytes, abs=0.005)
