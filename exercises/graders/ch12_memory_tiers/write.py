@@ -667,7 +667,8 @@ evictions = Exercise(
                 ),
                 (
                     policy(lambda first, last, following, uses: -(following - last)),
-                    "The longest pause between two uses is not the same as the latest next use: it may be nearly over.",
+                    "Somebody leaves who is used again sooner than one that stays. The latest next use counts: not the "
+                    "longest pause between two uses, which may be nearly over, and not how few uses are to come.",
                 ),
             ],
             otherwise=leaves_hint,
