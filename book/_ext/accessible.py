@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from PIL import Image
+
+WIDE = 1_400  # pixels of a figure, two hundred an inch; on a phone the letters of a wider one are under seven pixels
+FIGURE = re.compile(r'<a class="[^"]*image-reference(?=" href="([^"]+\.png)">)')
 PARAMETERS = re.compile(r"<dl>\n((?:<dd><em class=\"sig-param\">.*?</dd>\n)+)</dl>", re.DOTALL)
 
 CHANGES = [
@@ -37,6 +41,16 @@ CHANGES = [
 ]
 
 
+def mark_wide(html: str, folder: Path) -> str:
+    """Give wide figures of a page a class, by which they scroll on a phone (custom.css); `folder` has the page."""
+
+    def mark(found: re.Match) -> str:
+        with Image.open(folder / found[1]) as picture:
+            return found[0] + " wide" * (picture.width > WIDE)
+
+    return FIGURE.sub(mark, html)
+
+
 def amend(app, error) -> None:
     """At the end of a build: change what needs it, in every page."""
     if error or app.builder.format != "html":
@@ -45,6 +59,7 @@ def amend(app, error) -> None:
         before = after = page.read_text(encoding="utf-8")
         for pattern, instead in CHANGES:
             after = pattern.sub(instead, after)
+        after = mark_wide(after, page.parent)
         if after != before:
             page.write_text(after, encoding="utf-8")
 

@@ -15,8 +15,9 @@ from .files import ROOT
 sys.path.append(str(ROOT / "book/_ext"))
 import light  # extensions of Sphinx are no package
 import repository
-from accessible import CHANGES
+from accessible import CHANGES, WIDE, mark_wide
 from npm import Package, fetched
+from PIL import Image
 
 
 def amended(html: str) -> str:
@@ -43,6 +44,15 @@ def amended(html: str) -> str:
 )
 def test_what_is_wrong_is_put_right_and_nothing_else(before, after):
     assert amended(before) == after == amended(after)
+
+
+@pytest.mark.parametrize("pixels, marked", [(WIDE, False), (WIDE + 1, True)])
+def test_a_figure_with_more_pixels_than_a_phone_shows_is_marked_as_wide(tmp_path, pixels, marked):
+    (tmp_path / "chapters").mkdir()
+    Image.new("1", (pixels, 1)).save(tmp_path / "a.png")
+    page = '<a class="reference internal image-reference{}" href="../a.png"><img alt="a" src="../a.png" /></a>'
+    found = mark_wide(page.format(""), tmp_path / "chapters")
+    assert found == page.format(" wide" if marked else "") == mark_wide(found, tmp_path / "chapters")
 
 
 @pytest.fixture
