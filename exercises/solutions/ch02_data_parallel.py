@@ -216,8 +216,7 @@ def replicas_that_agree(comm, weights, centre, batches, rate, limit):
     """Replicas stay equal for one reason: they begin equal, and every update is computed from numbers that are the same
     on all ranks. Three places break that. centre was never broadcast; it moved towards the mean of the rank's own
     samples; and the length was taken before the all-reduce, so each rank shortened the same gradient by a factor of its
-    own. Each is enough to let the replicas part, and averaging gradients does not make them
-    equal again.
+    own. Each is enough to let the replicas part, and averaging gradients does not make them equal again.
 
     The habit: for each line ask whether it uses a rank's own samples. If so, what it computes must be averaged before
     anything that lasts depends on it. Buffers are forgotten most often, because no optimizer touches them; DDP
@@ -248,12 +247,13 @@ def same_order(comm, gradients, sizes):
     make the same calls in the same order, and that order has to come from something they share, here `sizes`. Whoever
     has nothing to add adds zeros: taking part is not optional.
 
-    When lengths differ the mistake is found, by a mismatch or a hang; when they agree, two tensors are quietly mixed
-    and the loss rises for no reason. The order of a dictionary, of a set, of the hooks' calls, of a directory's files:
-    none of these is the same everywhere by itself. (A set of names has one order on the virtual cluster, whose ranks
-    share a process, and others on real ranks: try it with --mpi.) A model whose branches depend on the data does this
-    to DDP, which therefore wants to be told (find_unused_parameters) and then searches the graph in every step.
-    Follow-up: sort the names of the own gradients. For which models is that right, and for which does it hang?
+    When lengths differ the mistake is mostly found, by a mismatch or a hang (MPI promises neither); when they agree,
+    two tensors are quietly mixed and the loss rises for no reason. The order of a dictionary, of a set, of the hooks'
+    calls, of a directory's files: none of these is the same everywhere by itself. (A set of names has one order on the
+    virtual cluster, whose ranks share a process, and others on real ranks: try it with --mpi.) A model whose branches
+    depend on the data does this to DDP, which therefore wants to be told (find_unused_parameters) and then searches the
+    graph in every step. Follow-up: sort the names of the own gradients. For which models is that right, and for which
+    does it hang?
     """
     total = {name: gradients.get(name, np.zeros(size)).copy() for name, size in sizes.items()}
     for name in sizes:
@@ -270,11 +270,10 @@ def bucket_limit(nbytes, seconds, P, alpha, beta):
     1) / 2 limits for L tensors, and 820 evaluations for 40.
 
     The best limit depends on everything: on latency (more of it, larger buckets), on bandwidth, on P, and on where in
-    the model the large tensors are. DDP's 25 MiB are a good compromise for the machines it was measured on. Powers of
-    two come close as a rule, and a few per cent of a step that runs a million times are worth a search of a
-    millisecond. A single limit is a restriction: the best cut of the layers, whatever the sizes, is found by dynamic
-    programming in the same time. Follow-up: in which direction does the best limit move if the ranks of a machine share
-    a network card?
+    the model the large tensors are. DDP's 25 MiB are a compromise. Powers of two come close as a rule, and a few per
+    cent of a step that runs a million times are worth a search of a millisecond. A single limit is a restriction: the
+    best cut of the layers, whatever the sizes, is found by dynamic programming in the same time. Follow-up: in which
+    direction does the best limit move if the ranks of a machine share a network card?
     """
 
     def step(limit):

@@ -58,8 +58,8 @@ def decide(
     """The size for the next steps; collective, the same on every rank. One all-reduce (MAX) of 16 bytes.
 
     size: of the batch, now, the same on all ranks; peak: bytes that this rank needed for it at most; per_sample: how
-    much more for one more sample (`fit_memory`); capacity: bytes there are. Aims at the
-    middle of the band; if a sample takes so much that no size lies in the band, at the largest below its middle.
+    much more for one more sample (`fit_memory`); capacity: bytes there are. Outside the band (low to
+    high, of the capacity) it takes the largest size that is not above the middle; or one more, if only that lies in it.
     Raises ValueError on every rank if not even one sample would fit.
     """
     agreed = torch.tensor([peak, per_sample], dtype=torch.float64)
@@ -68,6 +68,9 @@ def decide(
     if low * capacity <= peak <= high * capacity:
         return Decision(size, 1.0, peak)
     after = size + floor(((low + high) / 2 * capacity - peak) / per_sample)
+    predicted = peak + (after - size) * per_sample
+    if predicted + per_sample <= high * capacity and (after < 1 or predicted < low * capacity):
+        after += 1
     if after < 1:
         raise ValueError(
             f"{peak:.3g} bytes with batches of {size} leave no size that fits into {high:.0%} of {capacity:.3g} bytes: "

@@ -10,7 +10,7 @@ Price     The network. The gradients weigh the same however many ranks there are
 
               time to target = S_min (1 + B_noise / (b P)) T(P)
 
-          The ranks still compute at full efficiency; what they compute hardly helps any more.
+          All that are added then, at full efficiency, save no more than that.
           Beyond the limit use ranks for something else: larger models, tensor or pipeline parallelism.
 Left out  Stragglers (stragglers.py), which can cost more than the network; failures; links that many nodes share.
 """

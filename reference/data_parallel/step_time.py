@@ -61,7 +61,7 @@ def without_overlap(forward: float, backward: Sequence[float], communication: Se
 
 
 def often_claimed(forward: float, backward: Sequence[float], communication: Sequence[float]) -> float:
-    """max(T_compute, T_comm): a bound that no step reaches which has something to send."""
+    """max(T_compute, T_comm): a bound that no step reaches whose last gradient is sent."""
     return max(forward + sum(backward), sum(communication))
 
 

@@ -83,6 +83,21 @@ def test_ddp_adds_to_the_gradient_in_each_synchronised_pass_and_our_replica_begi
     assert launch(twice, 3).results == [2.0] * 3
 
 
+def test_without_zero_grad_the_four_lines_count_the_last_mean_once_for_each_rank():
+    """So .grad is not the sum of all steps, as it is on one device."""
+
+    def steps(comm):
+        w, found = nn.Parameter(torch.zeros(1)), []
+        for size in (1.0, 2.0, 3.0):
+            (w * torch.full((5,), size)).sum().backward()
+            average_gradients(comm, [w], 5)
+            found.append(w.grad.item())
+        return found
+
+    first, second, third = launch(steps, 4).results[0]
+    assert (first, second) == (1.0, pytest.approx(2 + 4 * first / 20)) and third == pytest.approx(3 + 4 * second / 20)
+
+
 def test_ddp_keeps_its_order_where_it_finds_unused_parameters(oracles):
     for found in oracles["ddp_orders"]:
         first, second = found["rebuilds"]
@@ -526,8 +541,21 @@ def test_the_speed_up_is_the_formula_of_the_page():
         assert speedup(P, b, scale) < 1 + scale / b
 
 
+@pytest.mark.parametrize("b, scale", [(4, 4096), (1, 1), (32, 100)])
+def test_more_ranks_than_the_limit_of_the_speed_up_save_less_than_half_of_the_time_and_not_hardly_any(b, scale):
+    limit = 1 + scale / b
+    assert 1.2 < speedup(10**9, b, scale) / speedup(limit, b, scale) < 2
+    assert speedup(8 * 1025, 4, 4096) / speedup(1025, 4, 4096) > 1.7
+
+
+def test_overlap_hides_all_where_layers_without_gradients_are_computed_last():
+    """Frozen first layers: "no step reaches the larger of computing and communicating" needs a last gradient."""
+    assert step_time.step(5, [1, 6], [1, 0]).seconds == step_time.often_claimed(5, [1, 6], [1, 0]) == 12
+    assert step_time.step(5, [1, 6], [1, 0.1]).seconds > step_time.often_claimed(5, [1, 6], [1, 0.1])
+
+
 def test_buckets_are_not_a_function_of_the_sizes_alone():
-    """Types and the order count, too."""
-    assert assign_buckets([4, 4, 4], 8) == [[2, 1], [0]]
+    """Limits, types and the order count, too."""
+    assert assign_buckets([4, 4, 4], 8) == [[2, 1], [0]] != assign_buckets([4, 4, 4], 4)
     assert assign_buckets([4, 4, 4], 8, kinds="aba") == [[1], [2, 0]]
     assert assign_buckets([4, 4, 4], 8, order=[1, 0, 2]) == [[1, 0], [2]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reference.data_parallel.accumulation import accumulate
@@ -62,11 +62,21 @@ def test_above_the_band_shrink_below_grow_inside_stay():
 @given(st.floats(1, 500), st.floats(0.5, 200), st.integers(1, 400))
 def test_it_settles_in_one_step_and_never_exceeds_the_band(fixed, per_sample, size):
     memory, capacity = MemoryFit(fixed, per_sample), 1000.0
-    if memory.at(1) > 0.855 * capacity:
-        return
+    edge = (0.9 * capacity - fixed) / per_sample  # the largest size that fits, if it were whole
+    assume(edge > 1 and abs(edge - round(edge)) > 1e-9)
     first = decide(Alone(), size, memory.at(size), per_sample, capacity).size
     assert memory.at(first) <= 0.9 * capacity * (1 + 1e-12)
+    fits = [n for n in range(1, 2000) if 0.81 * capacity <= memory.at(n) <= 0.9 * capacity]
+    assert not fits or first in fits
     assert decide(Alone(), first, memory.at(first), per_sample, capacity).size == first
+
+
+def test_a_size_above_the_middle_is_taken_where_no_other_lies_in_the_band():
+    """One sample of 88 bytes, or two of 44, of 100: both fit, and the middle is 85.5."""
+    assert decide(Alone(), 2, 176.0, 88.0, 100.0).size == 1
+    assert decide(Alone(), 5, 220.0, 44.0, 100.0).size == 2
+    assert decide(Alone(), 1, 68.0, 20.0, 100.0).size == 2
+    assert decide(Alone(), 3, 98.0, 5.0, 100.0).size == 1  # 83 bytes whatever the size: one sample ends in the band
 
 
 def test_one_threshold_would_never_settle():
@@ -96,7 +106,7 @@ def test_all_ranks_agree_where_each_alone_would_not(ranks):
 def test_what_does_not_fit_is_said_on_every_rank():
     def program(comm):
         with pytest.raises(ValueError, match=r"no size that fits into 90% of 100 bytes: .* shard it"):
-            decide(comm, 4, 99.0 + comm.rank, 4.0, 100.0)
+            decide(comm, 4, 101.0 + comm.rank, 4.0, 100.0)
 
     launch(program, 3)
     with pytest.raises(ValueError, match="farther apart"):

@@ -434,6 +434,11 @@ accumulate = Distributed(
                     "different numbers of samples, too.",
                 ),
                 (
+                    lambda each: counts_of(each) / of_owner(each, sum),
+                    "On each rank it is the mean over its own samples, and these means are added up: too much. Over "
+                    "how many samples is the mean that is asked for?",
+                ),
+                (
                     lambda each: of_owner(each, np.mean) / counts_of(each).sum(),
                     "Between the ranks the weights are right. But on a rank each micro-batch counts the same, whatever "
                     "number of samples it has.",

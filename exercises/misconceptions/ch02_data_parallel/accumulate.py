@@ -5,6 +5,12 @@ from exercises.grading.wrong import edit, whole
 WRONG = [
     edit("means_by_samples", "but what was added up are means", "+= count * gradient", "+= gradient"),
     edit("by_micro_batches", "divided is by the number of micro-batches", "[-1] += count", "[-1] += 1"),
+    edit(
+        "divides_before_the_sum",
+        "these means are added up: too much",
+        "comm.Allreduce(mpi.IN_PLACE, both)",
+        "both[:-1] /= max(both[-1], 1); comm.Allreduce(mpi.IN_PLACE, both); both[-1] = 1",
+    ),
     edit("divided_twice", "Divided twice", "/ both[-1]", "/ both[-1] / comm.size"),
     edit("forgot_to_divide", "the sum is not divided", "] / both[-1]", "].copy()"),
     edit("overwrites", "others are overwritten", "[:-1] += count", "[:-1] = count", "[-1] += count", "[-1] = count"),
