@@ -41,6 +41,7 @@ TYPED: dict[str, tuple] = {  # function: (field, number, how what is said must b
         ("efficiency", 0.5, ""),
         ("memory", 4, "nothing fits"),
         ("layers", 0, "layers is a whole number"),
+        ("accelerators", 64.5, "accelerators is a whole number"),
     ),
 }
 

@@ -24,7 +24,7 @@ Rows = Sequence[Mapping[str, Any]]
 class Field(NamedTuple):
     """An argument of the function: its name and label, the value to begin with, the least and the most.
 
-    One that begins with a whole number takes no others. The function itself says what it refuses.
+    One that begins with a whole number, for an int of the function, takes no others. The function says what it refuses.
     """
 
     name: str
@@ -60,9 +60,16 @@ class Form:
 
 
 def shown(call: str, given: Mapping[str, float]) -> str:
-    """What the page asks for (live.py): the table of a function, by its dotted name, for these values, as HTML."""
+    """What the page asks for (live.py): the table of a function, by its dotted name, for these values, as HTML.
+
+    Raises ValueError for a fraction where the function takes an int: a reader can type it.
+    """
     module, _, name = call.rpartition(".")
-    return table(getattr(import_module(module), name)(**given))
+    function = getattr(import_module(module), name)
+    for field, value in given.items():
+        if function.__annotations__[field] in (int, "int") and value != int(value):
+            raise ValueError(f"{field} is a whole number, got {value:g}")
+    return table(function(**given))
 
 
 def table(rows: Rows) -> str:

@@ -51,6 +51,8 @@ def test_the_page_is_answered_with_the_same_table_or_with_words():
 
     assert asked(count=2, size=3.0) == {"value": table(halves(2, 3.0))}
     assert asked(count=0, size=3.0) == {"refused": "count is at least 1, got 0"}
+    assert asked(count=1.5, size=3.0) == {"refused": "count is a whole number, got 1.5"}
+    assert asked(count=1, size=1.5) == {"value": table(halves(1, 1.5))}
 
 
 def test_another_table_is_another_page():
