@@ -5,7 +5,8 @@ stands alone. Roughly: 1 predict (5 minutes each), 2 fill in (10), 3 write (20),
 
 The chapter's page is enough for most of them. crossover, follow_the_sum, binomial_broadcast, recursive_doubling and
 pairwise_alltoall need 01_collectives_algorithms.ipynb below it; hierarchical_time, hierarchical_allreduce, ring_order
-and widest_path need 01_collectives_networks.ipynb, and allreduce_together needs 01_collectives_overlap.ipynb.
+and widest_path need 01_collectives_networks.ipynb; allreduce_together and urgent_first need
+01_collectives_overlap.ipynb.
 
 Functions whose first argument is `comm` run once on each rank. `comm.rank` is this rank's number (0 to P - 1) and
 `comm.size` is P. `comm.Sendrecv`, `comm.Send`, `comm.Recv`, `comm.Isend` and `comm.Irecv` move arrays, as in mpi4py;
@@ -249,6 +250,28 @@ def pairwise_alltoall(comm, x):
     is done after P - 1 messages' time. Any P. No collective calls.
 
     Page: chapters/01_collectives_algorithms.ipynb#schedules-of-a-few-lines
+    """
+    raise NotImplementedError
+
+
+def urgent_first(messages, alpha, beta, chunk):
+    """Return when each message is through a port that sends the most urgent one first: a list of times in us.
+
+    messages   list of (ready, queue, size), at least one: ready in us, when it can leave; queue 0 (the critical path)
+               to 3 (what nobody waits for); size in kB, at least 1
+    alpha      us that each chunk costs, whatever its size
+    beta       us for each kB
+    chunk      the most kB that are sent in one go, at least 1
+
+    All are whole numbers. Whenever the port is free, it sends one chunk: of the messages that are ready, the next one
+    of that with the lowest queue; of equals that which was ready first; then that which stands first in the list. A
+    chunk of k kB takes alpha + k beta, and nothing interrupts it. The last chunk of a message is what is left of it. If
+    nothing is ready, the port waits. A message is through when its last chunk is.
+
+    For messages [(0, 3, 10), (1, 0, 2)], alpha 1, beta 2 and chunk 4 it returns [28, 14]: 4 kB of the log are under way
+    until 9, when the gradient takes its turn until 14. Then come the other 6 kB of the log.
+
+    Page: chapters/01_collectives_overlap.ipynb#small-messages-together-and-in-the-right-order
     """
     raise NotImplementedError
 

@@ -1,7 +1,7 @@
 """Grades exercises/ch01_collectives.py. An exercise is a function of that name, tried on fresh inputs; the first check
 that finds something wrong gives the hint. The graders are in graders/ch01_collectives/, a module a level."""
 
-from exercises.graders.ch01_collectives import fill_in, predict, repair, speed_up, write
+from exercises.graders.ch01_collectives import fill_in, predict, queues, repair, speed_up, write
 
 ring_time = predict.ring_time
 seven_seconds = predict.seven_seconds
@@ -18,6 +18,7 @@ ring_allreduce = write.ring_allreduce
 binomial_broadcast = write.binomial_broadcast
 recursive_doubling = write.recursive_doubling
 pairwise_alltoall = write.pairwise_alltoall
+urgent_first = queues.urgent_first
 
 shift_right = repair.shift_right
 stop_together = repair.stop_together

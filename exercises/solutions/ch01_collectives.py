@@ -267,6 +267,26 @@ def pairwise_alltoall(comm, x):
     return result
 
 
+def urgent_first(messages, alpha, beta, chunk):
+    """Look again after every chunk: that is all there is to priority on a port that cannot stop in the middle. What has
+    become ready meanwhile takes its turn if it is more urgent, and what was under way waits for the rest.
+
+    The most urgent message waits for one chunk of the others at most, and for what is as urgent. So the chunk is what
+    the others may cost it, and alpha is what each chunk costs all. With strict queues the last one may wait for ever,
+    if the first ones are never empty. Follow-up: with which chunk do your messages end earliest, all of them, and the
+    most urgent alone?
+    """
+    left, through, now = [size for _, _, size in messages], {}, min(messages)[0]
+    while any(left):
+        waiting = [i for i, size in enumerate(left) if size]
+        now = max(now, min(messages[i][0] for i in waiting))
+        first = min((i for i in waiting if messages[i][0] <= now), key=lambda i: (messages[i][1], messages[i][0]))
+        size = min(chunk, left[first])
+        through[first] = now = now + alpha + size * beta
+        left[first] -= size
+    return [through[i] for i in range(len(messages))]
+
+
 # Level 4: repair ---------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """The same exercises solved in another way. Graders must accept these too."""
 
+import heapq
+
 import numpy as np
 
 from reference import mpi
@@ -219,6 +221,27 @@ def pairwise_alltoall(comm, x):
     requests += [comm.Isend(x[other], dest=other) for other in others]
     mpi.waitall(requests)
     return result
+
+
+def urgent_first(messages, alpha, beta, chunk):
+    """Two lists: what has not come yet, by time, and a heap of what waits, the most urgent on top. What is not through
+    after its chunk goes back into the heap, to the place where it was. Each chunk then costs a logarithm, where
+    looking at all messages costs their number.
+    """
+    coming = sorted((ready, i) for i, (ready, _, _) in enumerate(messages))
+    waiting, through, now, come = [], {}, min(messages)[0], 0
+    while waiting or come < len(coming):
+        if not waiting:
+            now = max(now, coming[come][0])
+        while come < len(coming) and coming[come][0] <= now:
+            ready, i = coming[come]
+            heapq.heappush(waiting, (messages[i][1], ready, i, messages[i][2]))
+            come += 1
+        queue, ready, i, left = heapq.heappop(waiting)
+        through[i] = now = now + alpha + min(chunk, left) * beta
+        if left > chunk:
+            heapq.heappush(waiting, (queue, ready, i, left - chunk))
+    return [through[i] for i in range(len(messages))]
 
 
 # Level 4: repair ---------------------------------------------------------------------------------------------------
