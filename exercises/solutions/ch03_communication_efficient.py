@@ -170,11 +170,11 @@ def local_sgd(comm, w, gradient, steps, period, rate):
     mean of the weights is then the old weights minus rate times the mean gradient. With a longer one the bytes fall by
     `period`, and the ranks wait for each other less often.
 
-    The price is drift: each rank walks towards the minimum of its own samples, and the mean of minima is not the
-    minimum of the mean, unless the data are alike or the period is short. Momentum, if there is any, needs a decision
-    of its own: keep, reset or average it. The average after the last step must not be forgotten when the period does
-    not divide the steps, or every rank would save another model. Follow-up: what is averaged too often if one averages
-    the gradients in each step, and the weights as well?
+    The price is drift: each rank walks towards the minimum of its own samples, and the mean of minima need not be the
+    minimum of the mean. Data that are alike, or a short period, keep them near. Momentum, if there is any, needs a
+    decision of its own: keep, reset or average it. The average after the last step must not be forgotten when the
+    period does not divide the steps, or every rank would save another model. Follow-up: what is averaged too often if
+    one averages the gradients in each step, and the weights as well?
     """
     w = w.copy()
     for step in range(steps):

@@ -17,9 +17,9 @@ Idea      Averaging the weights after each step is synchronous SGD (not so for A
           an inner AdamW. The sign matters: the other one walks uphill, and diverges on x^2 / 2.
           A rank counts as much as the samples it has seen in the phase (none: not at all).
 Sends     One all-reduce of n bytes and a count a phase: 2 (P - 1) / P n per rank and H steps, not per step.
-Price     Within a phase the ranks drift apart. If their data differ, each drifts to its own minimum, and the average of
-          minima is not the minimum of the average: a larger H converges to another point. With H too long the steady
-          state is noisier, too. "The same rate of convergence" holds for data that are alike, and H that is bounded.
+Price     Within a phase the ranks drift apart. If their data differ, each drifts to its own minimum. Where curvatures
+          differ, too, the average of minima is not the minimum of the average, and H > 1 converges to another point.
+          "The same rate of convergence" is proved for data that are alike, and H that is bounded.
 Left out  Adam's second moment. Averaging within nodes more often than between them: two_level.py.
 Source    Stich, "Local SGD Converges Fast and Communicates Little" (2019). Post-local: Lin, Stich, Patel and Jaggi,
           "Don't Use Large Mini-Batches, Use Local SGD" (2020). Wang, Tantia, Ballas and Rabbat, "SlowMo: Improving

@@ -68,8 +68,10 @@ class Adaptive:
 class FollowingThreshold:
     """A sender, as ErrorFeedback is: everything above tau, and a tau that follows, so that about k elements are sent.
 
-    The first tau is the k-th largest element; then tau is multiplied by (sent / k)^gain after each step. No sorting.
-    gain: small, for with error feedback many elements wait just below tau; with 0.2 it swings from all to nothing.
+    The first tau is the k-th largest element; then tau is multiplied by (sent / k)^gain after each step, without
+    sorting. About k on average: single steps send a few or several times k.
+    gain: small, for with error feedback many elements wait just below tau: the larger it is, the further the number
+    that is sent swings from step to step.
     """
 
     def __init__(self, k: Count, d: int, gain: float = 0.05, device="cpu"):

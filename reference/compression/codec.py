@@ -10,8 +10,8 @@ So bytes are counted, not claimed: len(wire). What a compressor C does to the ma
                   averaging over P ranks divides it by P, as it does with the noise of the samples themselves.
     contraction   delta in   E ||C(x) - x||^2 <= (1 - delta) ||x||^2   for every x of d elements. If delta > 0, error
                   feedback repairs what C leaves out (Stich, Cordonnier and Jaggi, "Sparsified SGD with Memory", 2018;
-                  Karimireddy et al., "Error Feedback Fixes SignSGD", 2019). If delta <= 0, C(x) may be further from x
-                  than 0 is, and feeding the error back may let it grow without limit.
+                  Karimireddy et al., "Error Feedback Fixes SignSGD", 2019). If not, feeding the error back may let it
+                  grow without limit; if delta < 0, C(x) may be further from x than 0 is.
 
 An unbiased codec has omega = 1 - delta with E ||C(x) - x||^2 <= omega ||x||^2, and omega is often far above 1. Divided
 by 1 + omega it is biased, and a contraction: `damped`.

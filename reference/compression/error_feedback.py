@@ -13,7 +13,7 @@ Exact     The sum of all that was sent + e = sum of all gradients, whatever the 
           geometric series (of root mean squares if C is random). That is at most the 2 G q / delta of Karimireddy et
           al. (2019), lemma 3.
           No more than that: the bound is on the sum of what is late. It does not say that each gradient arrives: a push
-          to the left now and one to the right later cancel in e, as they should. Nor does it hold without a
+          to the left now and one to the right later cancel in e, as they should. Nor need it hold without a
           contraction: fed back to an unbiased codec with omega > 1, the error may grow without limit. Use that as it
           is, or `damped`.
 Left out  Momentum (dgc.py). A learning rate that changes: then feed back the error of the update lr * g, not that of g.

@@ -10,7 +10,7 @@ Idea      One step of subspace iteration. A = M Q is linear in M, and so is Q = 
           their sum does not, and nothing but the sum is ever sent: the steps are the same.
 Before    all-reduce M                                                     n m numbers
 After     all-reduce A = M Q; orthogonalise A; all-reduce Q = M^T A        r (n + m) numbers; M is about A Q^T
-Price     2 all-reduces one after the other, and r (n + m) n m multiplications: two products and an orthogonalisation.
+Price     2 all-reduces one after the other, 3 r n m multiplications (M Q, M^T A, A Q^T), and an orthogonalisation.
 Exact     NaN on one rank is NaN on all, as with a plain all-reduce, and stays in the memory: begin anew after one.
 Left out  Vectors (biases, norms) and matrices that are too small are not compressed; they travel with the A in one
           message.

@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from reference import mpi
 from reference.asynchronous import compare, gossip, hogwild, local_sgd, one_sided, parameter_server, staleness
@@ -821,3 +822,59 @@ def test_of_six_draws_mild_compensation_helps_in_four_and_a_smaller_rate_ends_al
     assert helped == [True, True, False, False]
     slow = [loss(seed, 0.25 / 4, staleness.PLAIN) for seed in range(6)]
     assert [min(slow), max(slow)] == pytest.approx([0.45, 0.49], abs=0.01)
+
+
+def test_a_following_threshold_sends_k_on_average_and_not_in_each_step():
+    """It was said to swing "from all to nothing" at a gain of 0.2, and nothing of single steps at 0.05."""
+    data, swings = digits(), []
+    objective = Objective(MLP((64, 32, 10), seed=0, dtype=torch.float64), Data(data.x.double(), data.y), size=64)
+    for gain in (0.05, 0.2):
+        w, senders = objective.start(), [adaptive.FollowingThreshold(24, objective.d, gain) for _ in range(2)]
+        counts = []
+        for step in range(120):
+            sent = [roundtrip(each, objective.gradient(w, step, p, 2)[0] / 64) for p, each in enumerate(senders)]
+            counts += [int(each.count_nonzero()) for each in sent]
+            w -= 0.5 * sum(sent)
+        swings.append((min(counts[-40:]), max(counts[-40:])))
+    assert swings[0] == pytest.approx((5, 93), abs=1)
+    assert 2 * swings[0][1] < swings[1][1] < 300  # of 2,410
+
+
+def test_power_sgd_multiplies_three_times_r_n_m():
+    """Its price was given as r (n + m) n m."""
+    n, m, r = 300, 200, 4
+    state = powersgd.PowerSGD([(n, m)], r, generator(1))
+
+    def program(comm):
+        with FlopCounterMode(display=False) as counter:
+            powersgd.power_sgd(comm, [torch.randn(n, m, generator=generator(2))], state)
+        return counter.get_total_flops()
+
+    assert launch(program, 1).results == [2 * 3 * r * n * m]  # a multiplication and an addition each
+
+
+def test_minima_that_differ_do_not_mislead_local_sgd_where_curvatures_are_alike():
+    """It was said that data that differ do, and that a long phase makes the average noisier: here neither is so."""
+    minima, noise = np.array([-1.0, 1.0, 4.0]), np.random.default_rng(0).standard_normal((640, 3))
+
+    def averages(H, curvature):
+        w, found = np.zeros(3), []
+        for step, each in enumerate(noise, 1):
+            w = w - 0.1 * (curvature * (w - minima) + each)
+            if step % H == 0:
+                w[:] = w.mean()
+            if step % 64 == 0:
+                found.append(w.mean())
+        return np.array(found)
+
+    assert averages(64, 1.0) == pytest.approx(averages(1, 1.0), abs=1e-12)
+    assert np.abs(averages(64, 1.0) - minima.mean()).max() < 0.5  # the noise
+    unlike = np.array([0.2, 1.0, 1.0])
+    assert averages(64, unlike)[1:].mean() < averages(1, unlike)[1:].mean() - 0.3
+
+
+def test_from_how_many_ranks_on_the_top_one_percent_is_more_than_a_dense_ring():
+    for d, most in ((10**6, 123), (10**9, 103)):
+        wire = top_k(0.01).nbytes(d)
+        for P, less in ((most, True), (most + 1, False)):
+            assert ((P - 1) * wire < 2 * (P - 1) / P * 4 * d) == less

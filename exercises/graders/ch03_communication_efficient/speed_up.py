@@ -43,7 +43,7 @@ def best(*arguments, **mistake):
 
 MISTAKES = [  # how somebody computes the time of Top-K, and the hint
     *[
-        (mistake, "The codec's time is not charged, or for k numbers only: it looks at all d, whatever k is.")
+        (mistake, "The codec's time is not added, or for k numbers only: it looks at all d, whatever k is.")
         for mistake in ({"codecs": 0}, {"of_k": True})
     ],
     ({"codecs": 2}, "The codec's time is charged twice: `codec` is for compressing and decompressing together."),
