@@ -253,10 +253,10 @@ def pairwise_alltoall(comm, x):
 
     Serving the ranks in the order 0, 1, 2, ... sends the same bytes, and yet all queue up before rank 0 first, then
     before rank 1: the network is the same, the schedule is not. Large messages want this: (P - 1) (alpha + 8 k beta) is
-    the least time for data that must each go its own way. For tiny messages the P - 1 latencies hurt, and Bruck's
-    algorithm forwards what belongs to others: log2 P messages, but about log2 P / 2 times the bytes. Tokens on their
-    way to experts in mixture-of-experts models are an all-to-all. Follow-up: what becomes of the schedule when one rank
-    gets twice as many tokens as the others?
+    the least time for data that must each go its own way, if a rank waits for each message. For tiny messages the P - 1
+    latencies hurt. If nobody waits, they pass at once; and Bruck's algorithm forwards what belongs to others: log2 P
+    messages, but about log2 P / 2 times the bytes. Tokens on their way to experts in mixture-of-experts models are an
+    all-to-all. Follow-up: what becomes of the schedule when one rank gets twice as many tokens as the others?
     """
     P, rank = comm.size, comm.rank
     result = np.empty_like(x)

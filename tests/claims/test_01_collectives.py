@@ -415,3 +415,21 @@ def test_nccl_2_4_computed_its_threshold(nodes, megabytes):
     gained = ring_latency - tree_latency if nodes > 1 else 0
     threshold = ring_speed * tree_speed / (ring_speed - tree_speed) * gained
     assert threshold / 1e6 == pytest.approx(megabytes, abs=0.005)
+
+
+def test_an_all_to_all_whose_messages_do_not_wait_is_quicker_than_p_minus_1_messages_in_turn():
+    """Solution of pairwise_alltoall: the least time is that of ranks that wait."""
+
+    def all_at_once(comm):
+        x, come = np.zeros((comm.size, 10)), np.empty((comm.size, 10))
+        others = [(comm.rank + step) % comm.size for step in range(1, comm.size)]
+        receives = [comm.Irecv(come[rank], source=rank) for rank in others]
+        mpi.waitall([*receives, *(comm.Isend(x[rank], dest=rank) for rank in others)])
+
+    def in_turn(comm):
+        solutions.pairwise_alltoall(comm, np.zeros((comm.size, 10)))
+
+    P, network = 8, networks.uniform(*LINK)
+    message = LINK.alpha + 80 * LINK.beta
+    assert launch(in_turn, P, network=network).seconds == pytest.approx((P - 1) * message)
+    assert launch(all_at_once, P, network=network).seconds < 1.1 * message
