@@ -143,6 +143,15 @@ def test_a_silence_of_255_ms_is_borne_and_one_of_295_is_not(told, monkeypatch, p
     assert (found["stops"]["control"] is not None) == stops
 
 
+@pytest.mark.parametrize("silence, stops", [(270, False), (271, True)])
+def test_a_silence_of_270_ms_is_borne_if_a_plan_takes_its_whole_deadline(told, monkeypatch, silence, stops):
+    """As the page says: 270 and 30 are the 300 that control allows."""
+    monkeypatch.setattr("reference.realtime.driving.stages.TAKEOVER", silence - 100)
+    monkeypatch.setattr(schedule, "PLAN", schedule.DEADLINE["planning"])
+    _, found = told("--standby", "--fault", "silent:perception@1.001", "--seconds", "2")
+    assert (found["stops"]["control"] is not None) == stops
+
+
 def test_a_perception_that_comes_back_is_heard_again_and_no_picture_twice(told):
     _, found = told("--standby", "--fault", "silent:perception@0.5-1", "--seconds", "2")
     assert found["stages"]["planning"]["jobs"] == 20 and found["takeover"]["again"] == 10

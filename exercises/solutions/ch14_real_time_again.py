@@ -1,5 +1,6 @@
 """Second solutions of chapter 14, written differently: a grader must not ask for one way to write an answer."""
 
+import bisect
 import itertools
 import math
 
@@ -49,7 +50,7 @@ def priorities_of_kernels(tasks):
         return work
 
     rest, order, blocked = set(tasks), [], 0
-    while rest:
+    for _ in tasks:
         bears = [
             name for name in sorted(rest) if waits(name, rest - {name}, blocked) + tasks[name][0] <= tasks[name][2]
         ]
@@ -115,22 +116,15 @@ def oldest_data(chain):
 
 
 def room_for_execution(D, above, slice_ms, below, reserve):
-    """By halving: the largest whole time for which the window of the deadline's proof converges in time. All times are
-    whole, so nothing lies between."""
-    blocked = below * slice_ms
+    """By halving: the largest whole time that fits into a window, which ends with a release from above or at the
+    deadline. All times are whole, so nothing lies between."""
+    ends = {D}.union(*(range(T, D, T) for _, T in above))
 
-    def in_time(C):
-        R, longer = 0, blocked + C
-        while R < longer <= D:
-            R = longer
-            longer = blocked + C + sum(math.ceil(R / T) * each for each, T in above)
-        return longer <= D
+    def late(C):
+        return all(below * slice_ms + C + sum(math.ceil(t / T) * each for each, T in above) > t for t in ends)
 
-    low, high = 0, D + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if in_time(middle) else (low, middle)
-    return low - low * reserve
+    in_time = bisect.bisect_left(range(1, D + 1), True, key=late)
+    return in_time - in_time * reserve
 
 
 # Level 4: repair ---------------------------------------------------------------------------------------------------
@@ -138,11 +132,12 @@ def room_for_execution(D, above, slice_ms, below, reserve):
 
 def who_runs(tasks):
     """Without keys: the highest released job would run. If it waits, whoever holds its lock runs in its place, as it
-    has its priority. Nobody holds two locks, so that one does not wait itself. Bodies are cut into sections."""
+    has its priority. Nobody holds two locks, so that one does not wait itself. Bodies are cut into sections. All jobs
+    are done when the last release and all work are over; what is idle in the end is cut off."""
     parts = {name: [list(group) for _, group in itertools.groupby(body)] for name, _, body in tasks}
     held, log = {}, []
-    while any(parts.values()):
-        ready = [name for name, release, _ in tasks if release <= len(log) and parts[name]]
+    for now in range(max(release for _, release, _ in tasks) + sum(len(body) for _, _, body in tasks)):
+        ready = [name for name, release, _ in tasks if release <= now and parts[name]]
         if not ready:
             log.append(".")
             continue
@@ -155,7 +150,7 @@ def who_runs(tasks):
             held.pop(lock, None)
             parts[who].pop(0)
         log.append(who)
-    return "".join(log)
+    return "".join(log).rstrip(".")
 
 
 # Level 5: speed up -------------------------------------------------------------------------------------------------

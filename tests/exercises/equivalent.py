@@ -321,13 +321,13 @@ EQUIVALENT = {  # exercise: {mutant: why it is no mistake}
         "ease, 2, place, release), (release + R, 0, place, release)]": "any number above 0 is behind a write",
     },
     "room_for_execution": {
-        "low, high = (0, D + 1)  ->  low, high = (0, D + 2)": "a time above the deadline fails, whichever",
-        "R, longer = (0, blocked + C)  ->  R, longer = (1, blocked + C)": "whatever is below the first window begins "
-        "the loop; 0 needs no proof",
-        "R, longer = (0, blocked + C)  ->  R, longer = (-1, blocked + C)": "whatever is below the first window "
-        "begins the loop; 0 needs no proof",
+        "in_time = bisect.bisect_left(range(1, D + 1), True, key=late)  ->  in_time = bisect.bisect_left(range("
+        "1, D + 2), True, key=late)": "a time above the deadline fails, whichever",
     },
     "who_runs": {
+        "for now in range(max((release for _, release, _ in tasks)) + sum((len(body) for _, _, body in tasks)))"
+        ":  ->  for now in range(max((release for _, release, _ in tasks)) + sum((len(body) for _, _, body in t"
+        "asks)) + 1):": "what is idle in the end is cut off",
         "who = held.get(parts[ready[0]][0][0], ready[0])  ->  who = held.get(parts[ready[0]][0][-1], rea"
         "dy[0])": "a section has one letter, in each place",
     },
