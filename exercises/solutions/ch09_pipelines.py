@@ -31,8 +31,9 @@ def least_micro_batches(p, percent):
     rounded up; with share = percent / 100 as a float it can be just above a whole number, and one too many comes out.
 
     20 % need 4 (p - 1), so 4 p is a little more than enough; 10 % need 9 (p - 1), 5 % need 19 (p - 1): half the bubble
-    costs twice the micro-batches. For a fixed batch these are half as large, and small matrices are slow. A pipeline
-    of one rank has no bubble; it still needs a micro-batch. Follow-up: how many does it take with v stages a rank?
+    costs more than twice the micro-batches. For a fixed batch these are half as large, and small matrices are slow. A
+    pipeline of one rank has no bubble; it still needs a micro-batch. Follow-up: how many does it take with v stages a
+    rank?
     """
     return max(1, -((p - 1) * (percent - 100) // percent))
 
@@ -192,8 +193,8 @@ def interleaved_order(p, m, v, rank):
     The last rank can go backward once micro-batch 0 has come to the last stage, after (v - 1) p passes; each rank
     before it begins one pass earlier and sends one message, hence two more. With one more it would be as quick, as long
     as messages take no time, and would keep less: that is the trade. The bubble is (p - 1) (F + B) / v; the price are p
-    v - 1 crossings in place of p - 1, and v p + p - 1 activations of a v-th on rank 0 in place of p whole ones.
-    Follow-up: what happens in the last group if p does not divide m?
+    v - 1 crossings in place of p - 1, and, if m > p, v p + p - 1 activations of a v-th on rank 0 in place of p whole
+    ones. Follow-up: what happens in the last group if p does not divide m?
     """
     stages = range(rank, p * v, p)
     forward = [f"{s}F{i}" for g in range(0, m, p) for s in stages for i in range(g, g + p)]
