@@ -1,6 +1,7 @@
 """Chapter 1's claims that were once stated too widely or not at all: each is a run that would have refuted it."""
 
 from itertools import pairwise, permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -198,6 +199,8 @@ def test_the_decision_for_64_accelerators():
     levels_in_turn = cost.bus_bandwidth("allreduce", 64, n, hierarchical(n, "ring") / 1e3)
     assert 4 * 50e9 < levels_in_turn < 450e9 / 1.5  # the speed of neither link
     assert -(-n // bucket) == 535 and n // bucket == 534
+    readings = Path(__file__).parents[2] / "chapters/data/nccl_allreduce_busbw_by_nodes.csv"
+    assert {"8,64,536870912,311", "8,64,17179869184,360"} <= set(readings.read_text().split())  # NCCL on such nodes
 
 
 def levels(rng, *sizes):
