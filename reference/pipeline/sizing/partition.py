@@ -1,8 +1,8 @@
 """The partition of layers into stages: the cut whose slowest stage is fastest.
 
-Idea      All stages work at once, so a pipeline is as fast as its slowest stage. With c(r, k, i) the seconds of one
-          micro-batch on stage r if layers k ... i - 1 make it, and best[r][i] the slowest stage of the best way to cut
-          the first i layers into stages 0 ... r:
+Idea      All stages work at once, so with many micro-batches the slowest sets the pace. With c(r, k, i) the seconds of
+          one micro-batch on stage r if layers k ... i - 1 make it, and best[r][i] the slowest stage of the best way to
+          cut the first i layers into stages 0 ... r:
 
               best[r][i] = min over k < i of max(best[r - 1][k], c(r, k, i))             best[0][i] = c(0, 0, i)
 
