@@ -503,8 +503,8 @@ first_wrong_action = Exercise(
         Returns(
             wrong,
             OTHER_PROOFS,
-            otherwise="Mark in the drawing what each pass needs. Which is the first column in which one of them is not "
-            "there?",
+            otherwise="Mark in the drawing what each pass needs. Which is the first column in which a pass lacks "
+            "something, or comes a second time?",
             seen=what_was_found,
             form=a_place,
             read=lambda got: None if got is None else tuple(got),

@@ -1,6 +1,6 @@
 """Wrong answers to `first_wrong_action`, each with words of the hint that it must earn."""
 
-from exercises.grading.wrong import edit
+from exercises.grading.wrong import edit, whole
 
 WRONG = [
     edit("idle_is_a_pass", "An idle entry is an empty string", ") if rows[r][column]]", ")]", of="again"),
@@ -22,5 +22,24 @@ WRONG = [
         "An idle entry is an empty string",
         "if rows[r][column]]",
         "if int(rows[r][column][1:]) >= 0]",
+    ),
+    whole(
+        "last_time_counts",
+        "or comes a second time",
+        """
+        def first_wrong_action(rows):
+            p, columns = len(rows), len(rows[0])
+            when = {(r, word): column for r in range(p) for column, word in enumerate(rows[r]) if word}
+            for column in range(columns):
+                for r in range(p):
+                    word = rows[r][column]
+                    needed = [(r - 1, word)] if word[:1] == "F" else [(r, "F" + word[1:]), (r + 1, word)]
+                    needed = [need for need in needed if word and 0 <= need[0] < p]
+                    if any(when.get(need, columns) >= column for need in needed):
+                        return r, column
+            micro = {word[1:] for _, word in when}
+            missing = (r for r in range(p) if any((r, kind + i) not in when for i in micro for kind in "FB"))
+            return next(((r, columns) for r in missing), None)
+        """,
     ),
 ]
