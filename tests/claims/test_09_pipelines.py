@@ -1,5 +1,6 @@
 """Claims of the pages of chapter 9 that were once made wrongly, each with runs that could refute it."""
 
+import re
 from itertools import pairwise, product
 
 import nbformat
@@ -20,6 +21,9 @@ from reference.pipeline.schedules.zero_bubble import in_line
 from reference.pipeline.simulate import Costs, activations, simulate
 from reference.pipeline.sizing import partition, recompute, subsequences
 from reference.pipeline.sizing.profile import transformer
+from reference.planner.architecture import architecture
+from reference.planner.command_lines import command_lines
+from reference.planner.spec import LayoutSpec
 from reference.worlds import LaunchError, launch
 
 from ..house.files import ROOT
@@ -247,6 +251,17 @@ def test_gradients_that_are_summed_in_four_bytes_change_which_layout_is_best():
     fits = {layout: seconds(*large, *layout) for layout in layouts if sum(memory(*large, *layout)) < 72}
     assert min(fits, key=fits.get) == (4, 4, 4)
     assert seconds(*large, 1, 1, 64, b=2, again=62) / fits[4, 4, 4] == pytest.approx(1.116, abs=1e-3)
+
+
+def test_the_flags_of_the_layout_for_64_accelerators_are_the_planners():
+    """torchtitan's told nothing of a micro-batch's tokens, nor that nothing is recomputed: another layout."""
+    cells = nbformat.read(ROOT / "chapters/09_pipelines_large.ipynb", as_version=4).cells
+    (text,) = (cell.source for cell in cells if "\nThe flags: " in cell.source)
+    flags = re.findall(r"`(--[^`]+)`", text[text.index("\nThe flags: ") :])[:2]
+    spec = LayoutSpec(data=4, tensor=4, stages=4, zero=1, micro_batch=1)
+    for told, line in zip(flags, command_lines(architecture("llama3-70b"), spec, 1024, 8, length=4096)):
+        words = re.split(r" (?=--|activation)", told)
+        assert len(words) >= 6 and set(words) <= set(line.words), set(words) - set(line.words)
 
 
 def test_with_unequal_stages_1f1b_can_be_quicker_than_gpipe():
