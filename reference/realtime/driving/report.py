@@ -102,6 +102,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     for name, s in found["stages"].items():
         times = "".join(f"{'-' if s[q] is None else format(s[q], '.1f'):>9}" for q in QUANTILES)
         told.append(f"{name:10} {s['jobs']:7} {s['late']:6} {s['skipped']:8} {times} {s['deadline']:9}")
+    told.append("")  # what follows is no part of the table
     age = found["age"]
     if age["worst"] is not None:
         told.append(f"picture at the brake: {age['p50']:.0f} ms old, at worst {age['worst']:.0f}; bound {age['bound']}")
