@@ -35,6 +35,12 @@ def test_gfb_at_its_edge():
     assert analysis.gfb([PeriodicTask(f"t{i}", 2, 5) for i in range(5)], 2).schedulable is None
 
 
+def test_bcl_at_its_edge():
+    """b is late if it waits for 4 of its 4 ticks: the others can take 3 and 4, and not the 8 of both processors."""
+    assert analysis.bcl(table("a 3 7\nb 1 4\nc 4 7"), 2)
+    assert analysis.bcl(table("a 4 7\nb 1 4\nc 4 7"), 2).schedulable is None
+
+
 def test_one_processor_is_the_old_bound():
     for tasks in small_sets(200):
         assert bool(analysis.gfb(tasks, 1)) == (utilisation(tasks) <= 1)

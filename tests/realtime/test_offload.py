@@ -33,6 +33,11 @@ def test_a_cloud_that_is_gone_costs_few_requests_and_no_deadline(answers):
     assert record.used[1000 + PAUSE :].mean() > 0.8, "it comes back"
 
 
+def test_three_failures_in_a_row_end_the_asking_for_twenty_requests():
+    record = offloaded(OffloadJob(), np.array([np.inf, np.inf, 45.0, *[np.inf] * 47]), chance=0.9)
+    assert np.flatnonzero(record.asked).tolist() == [0, 1, 2, 3, 4, 5, 26, 27, 28, 49], "an answer in between counts"
+
+
 @pytest.mark.parametrize("patience", [30.0, 40.0, 47.0, 60.0, 100.0])
 def test_the_chance_of_an_answer_in_time_is_the_share_of_those_that_are(patience):
     link = LossyLink()

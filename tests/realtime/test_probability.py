@@ -93,6 +93,7 @@ def test_two_of_three_and_a_common_cause():
     units = RNG.random((400_000, 3)) < 0.1 * 0.8
     both = units | (RNG.random((400_000, 1)) < 0.1 * 0.2)
     assert np.mean(both.sum(1) >= 2) == pytest.approx(two_of_three(0.1, 0.2), rel=0.03)
+    assert two_of_three(0.5, 0.5) == pytest.approx(0.25 + 0.75 * (3 * 0.25**2 * 0.75 + 0.25**3))
     assert two_of_three(0.6) > 0.6  # votes of units that fail more often than not are worse than one
 
 
