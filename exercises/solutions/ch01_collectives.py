@@ -391,12 +391,12 @@ def hierarchical_allreduce(comm, x, per_node):
     per_node: that is where the slow network saves. And each rank carries its own part across: the machines all-reduce
     n / per_node elements on per_node cards at once, in groups of the ranks that hold the same part.
 
-    A flat ring over all ranks loads one card in each direction of every machine with nearly 2 n, a leader for each
-    machine does the same with all cards but one idle; here each card carries 2 (N - 1) / N n / per_node. NCCL reaches
-    the same with rings that leave the machine at a different card each, and has trees for the part across machines,
-    where 2 (N - 1) latencies count. PyTorch's hybrid sharding (HSDP) is this, with the three steps spread over the
-    training step. Follow-up: what does each phase cost with 8 ranks a machine and a link inside ten times as fast as a
-    card?
+    With many machines a flat ring over all ranks loads a card of each with nearly 2 n in either direction, and so does
+    a leader for each machine, with all cards but one idle; here each card carries 2 (N - 1) / N n / per_node. NCCL then
+    comes near that with rings that leave the machine at a different card each, and has trees for the part across
+    machines, where 2 (N - 1) latencies count. PyTorch's hybrid sharding (HSDP) is this, with the three steps spread
+    over the training step. Follow-up: what does each phase cost with 8 ranks a machine and a link inside ten times as
+    fast as a card?
     """
     machine = comm.Split(comm.rank // per_node, comm.rank)
     rail = comm.Split(comm.rank % per_node, comm.rank)

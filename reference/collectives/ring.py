@@ -13,7 +13,7 @@ Idea      Cut the array into P blocks. Every rank passes one block to its right 
               round 4  333  333  333
 
 Before    every rank sends its whole array to one that adds:   that one receives (P - 1) n bytes
-After     every rank sends and receives, on average            2 (P - 1) / P n bytes: the least possible
+After     every rank sends and receives, on average            2 (P - 1) / P n bytes: the least, if ranks add
 Sends     Each rank 2 (P - 1) messages of about n / P bytes
 Price     2 (P - 1) (alpha + n_P beta) + (P - 1) n_P gamma, n_P bytes in the largest block
 Left out  Several rings at once over several links, pipelining inside a block.
@@ -87,7 +87,7 @@ def ring_bytes(P: int, count: int, itemsize: int = 1) -> np.ndarray:
 
     Rank r sends every block but its own in the reduce-scatter, and every block but r + 1 in the allgather.
     If P divides count this is 2 (P - 1) / P n for every rank, else within two elements of it; the ranks together send
-    exactly 2 (P - 1) n, and no algorithm can do with less.
+    exactly 2 (P - 1) n, and no algorithm can do with less as long as ranks do the adding.
     """
     return twice_around(np.diff(block_bounds(count, P)) * itemsize)
 
