@@ -156,6 +156,12 @@ def horizon(tasks):
     return math.floor(sum(Fraction(C, T) * max(0, T - D) for C, T, D in tasks) / (1 - U))
 
 
+def early_horizon(tasks):
+    """As if a deadline above its period made the limit shorter."""
+    U = sum(Fraction(C, T) for C, T, _ in tasks)
+    return max(0, math.floor(sum(Fraction(C, T) * (T - D) for C, T, D in tasks) / (1 - U)))
+
+
 def overload(tasks, work=demand, end=horizon, strict=True):
     """The first end of a deadline with too much work; or that of somebody who counts other work, or stops early."""
     points = {t for _, T, D in tasks for t in range(D, end(tasks) + 1, T)}
@@ -188,7 +194,8 @@ SETS = [
     ([(5, 9, 4)],),
     ([(2, 9, 1)],),
     ([(1, 6, 20), (5, 10, 5), (2, 7, 7)],),
-    ([(3, 7, 5), (3, 9, 5), (1, 5, 30)],),  # nothing of the third is due yet
+    ([(3, 11, 4), (3, 13, 5), (1, 5, 13)],),  # nothing of the third is due yet
+    ([(3, 7, 5), (3, 9, 5), (1, 5, 30)],),  # nor here, and it makes no limit shorter
     ([(3, 10, 20), (5, 12, 6), (3, 12, 11)],),
     ([(4, 10, 5), (4, 11, 8), (3, 17, 14)],),
     ([(3, 11, 5), (5, 13, 9), (7, 22, 21)],),
@@ -235,6 +242,11 @@ too_much_demand = Exercise(
                     demanding(work=lambda tasks, t: sum(((t - D) // T + 1) * C for C, T, D in tasks)),
                     "Some task has a negative number of jobs in that: one whose first deadline is far behind t has "
                     "none.",
+                ),
+                (
+                    demanding(end=early_horizon),
+                    "The limit is too short where a deadline is above its period: such a task has up to C / T t, so it "
+                    "adds nothing to the limit, and takes nothing from it.",
                 ),
                 (
                     lambda tasks: None if overload(tasks) is None else demand(tasks, overload(tasks)),
@@ -378,6 +390,11 @@ oldest_data = Exercise(
                 (
                     reading(lambda t, T, start_at, R: (t - R) // T * T),
                     "The offsets of the tasks before the last one are missing.",
+                ),
+                (
+                    reading(lambda t, T, start_at, R: start_at + max(0, (t - start_at - R) // T) * T),
+                    "Each task has run for ever: it was released at O - T, too, and at what came before. That job may "
+                    "be the newest that has written.",
                 ),
                 (
                     lambda chain: max(
