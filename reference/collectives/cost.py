@@ -48,7 +48,7 @@ class Cost:
 class Volume(NamedTuple):
     """Bytes and messages that each rank sends: int64, shape [P].
 
-    The ranks of an all-reduce together send 2 (P - 1) n bytes at least, whatever the schedule: each of P - 1
+    The ranks of an all-reduce that add send 2 (P - 1) n bytes together, at least, whatever the schedule: each of P - 1
     contributions has to be heard of, and each of P - 1 ranks has to be told. Schedules differ in who sends them.
     """
 

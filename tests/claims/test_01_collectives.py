@@ -22,7 +22,7 @@ from reference.collectives.evaluate import evaluate
 from reference.collectives.placed import placed, traffic
 from reference.collectives.planned import plan_allreduce
 from reference.collectives.ring import ring_allreduce_cost, ring_allreduce_rounds
-from reference.collectives.rounds import Blocks, backwards, carry_out, carry_out_in_turn, complete, plan
+from reference.collectives.rounds import Blocks, backwards, carry_out, carry_out_in_turn, complete, in_turn, plan
 from reference.collectives.select import choose, predict
 from reference.collectives.tree import binomial_broadcast_rounds
 from reference.networks import Level, Link, SwitchTree, placement, priority
@@ -263,6 +263,15 @@ def test_both_interpreters_send_the_same_messages_in_the_same_time():
     for network in (networks.uniform(1e-6, 1e-9, 0.3e-9), networks.two_level(3)):
         one, other = (launch(ring, 5, how, network=network) for how in (posted, carry_out_in_turn))
         assert (one.seconds, one.messages, one.bytes_sent) == (other.seconds, other.messages, other.bytes_sent)
+
+
+@pytest.mark.parametrize(("rank", "shorter"), [(0, True), (1, False)])
+def test_one_message_each_way_takes_the_shorter_way_unless_it_runs_past_the_end(rank, shorter):
+    """Rank 1 of 4 has the blocks 1 and 2, and asks for 3 and 0."""
+    blocks = Blocks(np.zeros(4), 4)
+    posts = plan(bruck_allgather_rounds(rank, 4), blocks, blocks)
+    assert all(len(each.receives) == len(each.sends) == 1 for each in posts)
+    assert in_turn(posts, 4, 4) == shorter
 
 
 @pytest.mark.parametrize(
