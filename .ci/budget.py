@@ -54,7 +54,7 @@ LARGER: dict[tuple[int | str, str], tuple[float, str]] = {  # (chapter or folder
     (13, "notebook"): (45, "six pages, each of which starts Python and torch, and two trainings, one of real ranks"),
     (13, "graders"): (16, "twelve exercises: two are played by all ranks, two have answers that only a limit ends"),
     (13, "tests"): (90, "trainings saved in every layout, twenty kills, ranks that outlive others, on real ranks, too"),
-    (14, "graders"): (15, "nine exercises, most of them loops: mutants, and four wrong answers, that only a limit ends"),
+    (14, "graders"): (15, "nine exercises, most of them loops: mutants and four wrong answers that only a limit ends"),
     (14, "notebook"): (40, "four pages, each of which starts Python and torch, and two drives of real ranks"),
     (14, "tests"): (40, "twenty analyses, each beside a simulation or a search; thirty drives, two of real ranks"),
     ("worlds", "tests"): (112, "all that both worlds promise, also of jobs that have to be started and ended"),
