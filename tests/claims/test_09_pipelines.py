@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise, product
+from math import inf
 
 import nbformat
 import numpy as np
@@ -11,8 +12,12 @@ import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from exercises.graders.ch09_pipelines import common, write
+from reference.models import GPT, Config, batch, share, text
+from reference.perf.meter import Device
 from reference.pipeline.analysis import formulas, published, volume
 from reference.pipeline.analysis.validate import InvalidSchedule, validate
+from reference.pipeline.runtime import trainer
 from reference.pipeline.schedule import Action, Schedule, flushed
 from reference.pipeline.schedules import make, search
 from reference.pipeline.schedules.interleaved import interleaved
@@ -20,7 +25,7 @@ from reference.pipeline.schedules.weight_gradients import Cycle, NoRoom, in_gaps
 from reference.pipeline.schedules.zero_bubble import in_line
 from reference.pipeline.simulate import Costs, activations, simulate
 from reference.pipeline.sizing import partition, recompute, subsequences
-from reference.pipeline.sizing.profile import transformer
+from reference.pipeline.sizing.profile import profile, transformer
 from reference.planner.architecture import architecture
 from reference.planner.command_lines import command_lines
 from reference.planner.spec import LayoutSpec
@@ -60,12 +65,11 @@ def test_on_a_slow_network_1f1b_is_the_wrong_schedule():
     assert (at_one["1F1B"], at_one["v = 2"], at_one["eager"], at_one["ZB-H2"]) == (109, 96, 83, 62)
 
 
-@pytest.mark.parametrize("m, ahead, behind", [(8, 1.4, 1.6), (16, 2, 2.1), (64, 3, 4)])
+@pytest.mark.parametrize("m, ahead, behind", [(8, 1.4, 1.6), (16, 2, 2.1), (64, 4, 4.5)])
 def test_how_slow_messages_may_be_for_interleaving_to_pay(m, ahead, behind):
     two, one = interleaved(8, m, v=2), make("1F1B", 8, m)
     assert makespan(two, ahead) < makespan(one, ahead)
-    if m < 64:
-        assert makespan(two, behind) > makespan(one, behind)
+    assert makespan(two, behind) > makespan(one, behind)
 
 
 def test_fewer_stages_help_on_a_slow_network():
@@ -546,6 +550,25 @@ def test_a_cut_by_counts_is_poor_because_embedding_and_head_count():
 
     assert idle(layers) > 0.24 and idle(layers[1:]) > 0.23
     assert idle(layers[1:-1]) < 0.17 and idle(layers, (7, 13, 19, 26)) < 0.17
+
+
+def test_how_much_the_head_leaves_idle_on_two_stages():
+    """The measured run's bubble, 28 % and more, was put down to the head alone."""
+    whole = batch(text(Config().length), 64, 0)
+    model, x = GPT(Config()), share(whole.x, 0, 8)
+    layers = profile(model, x, Device(1.0, inf))
+    costs = partition.cut_costs(layers, trainer.balanced(model, x, 2))
+    assert simulate(make("1F1B", 2, 8), costs).bubble == pytest.approx(0.19, abs=0.005)
+    blocks = partition.cut_costs(layers[:-1], (2, 3))
+    assert simulate(make("1F1B", 2, 8), blocks).bubble == pytest.approx(1 / 9)
+
+
+def test_one_window_for_all_stages_is_slower_than_rounds():
+    """A hint called it the better idea, above a line that said by how much it is slower."""
+    for p, m, fits in [(3, 5, 3), (3, 8, 2), (4, 7, 5)]:
+        rounds, window = ([order(m, fits)] * p for order in (write.rounds, write.as_soon_as_there_is_room))
+        assert common.timed(rounds).makespan < common.timed(window).makespan
+    assert simulate(make("1F1B", 3, 5)).makespan < common.timed([write.rounds(5, 3)] * 3).makespan
 
 
 def test_which_numbers_of_micro_batches_torch_takes():

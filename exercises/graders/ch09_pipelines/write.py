@@ -64,8 +64,8 @@ OTHER_ROUNDS = [
     ),
     (
         as_soon_as_there_is_room,
-        "In yours the next micro-batch comes as soon as one has gone backward: 1F1B's idea, and a better one. GPipe "
-        "finishes a round first.",
+        "In yours the next micro-batch comes as soon as one has gone backward, as in 1F1B. But there later stages have "
+        "a shorter warm-up; with the same on all of them this is slower than rounds. GPipe finishes a round first.",
     ),
     (even_rounds, "As many micro-batches as fit in each round; only the last may be shorter."),
     (short_first, "The first round is the short one. All but the last have as many micro-batches as fit."),

@@ -108,7 +108,7 @@ def in_line(m: int, warmup: Sequence[int]) -> list[list[Pass]]:
 
 
 def zb_v(p: int, m: int) -> Schedule:
-    """No rank waits, and each keeps what p micro-batches leave in its two stages: as much as rank 0 in 1F1B."""
+    """A rank that has begun waits no more (F = I = W, m >= 2p - 1), and keeps p micro-batches of two stages."""
     check_sizes(p, m)
     return in_gaps("ZB-V", in_v(p, m, [2 * (p - r) - 1 for r in range(p)]), m, limit=2 * p)
 
