@@ -484,8 +484,8 @@ def fill_the_bubble(p, m):
     From F2 to W2 a rank keeps what W2 needs: so F2 begins with one micro-batch more to keep, and W2 ends with one
     fewer. No rank may keep more than p at a time. That is what rank 0 keeps in 1F1B; the others have room.
 
-    Start from 1F1B, where W directly follows I and the whole takes 3 (m + p - 1) seconds: F0 I0 W0 F1 I1 W1 ... on the
-    last rank. When does a rank wait there, which W could it do then, and how long can a rank put its W off?
+    Start from 1F1B, where W directly follows I: F0 I0 W0 F1 I1 W1 ... on the last rank. The whole takes 3 m + 2 (p - 1)
+    seconds. When does a rank wait there, which W could it do then, and how long can a rank put its W off?
 
     Page: chapters/09_pipelines_schedules.ipynb#zero-bubble-in-a-row-of-steps
     """

@@ -563,6 +563,19 @@ def test_how_much_the_head_leaves_idle_on_two_stages():
     assert simulate(make("1F1B", 2, 8), blocks).bubble == pytest.approx(1 / 9)
 
 
+def test_what_a_backward_pass_in_two_parts_saves_before_w_is_put_off():
+    """W directly after I was said to take as long as B in one piece, and more forward passes to shorten the whole."""
+    for p, m in [(1, 3), (3, 3), (4, 8), (5, 20)]:
+        orders = [[w for a in row if a.kind in "FB" for w in parts(a)] for row in make("1F1B", p, m)]
+        assert common.timed(orders, backward=1.0).makespan == 3 * m + 2 * (p - 1)
+        assert {simulate(make(name, p, m)).makespan for name in ("ZB-H1", "ZB-H2")} == {3 * m + p - 1}
+
+
+def parts(action: Action) -> list[str]:
+    """An action as a student writes it, a backward pass in two parts."""
+    return [f"{kind}{action.micro}" for kind in ("IW" if action.kind == "B" else action.kind)]
+
+
 def test_one_window_for_all_stages_is_slower_than_rounds():
     """A hint called it the better idea, above a line that said by how much it is slower."""
     for p, m, fits in [(3, 5, 3), (3, 8, 2), (4, 7, 5)]:

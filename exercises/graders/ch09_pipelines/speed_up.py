@@ -300,8 +300,8 @@ def in_memory(case, answer):
     if order.index("I0") - 1 > p - 1 - rank:
         return Finding(
             seen,
-            f"{order.index('I0') - 1} forward passes come before its turns, and in 1F1B {p - 1 - rank}. More of them "
-            "shorten the bubble as well (ZB-H2), for twice the memory.",
+            f"{order.index('I0') - 1} forward passes come before its turns, and in 1F1B {p - 1 - rank}. More of them, "
+            "for twice the memory, make the whole no shorter (ZB-H2).",
         )
     if [late_by(each) for each in got] == [p - 1 - r for r in range(p)]:
         return Finding(seen, WRONG_WAY)
@@ -339,17 +339,17 @@ def in_time(case, answer):
     took, want = simulate(schedule(got), UNIT).makespan, 3 * m + p - 1
     if took <= want:
         return None
-    seen = f"it takes {took:g} s; {want} s are possible, and 1F1B takes {3 * (m + p - 1)} s.\n" + "\n".join(
-        f"  rank {rank}: {shown(words(order), 20)}" for rank, order in enumerate(got[:4])
-    )
+    whole = f"1F1B with whole backward passes takes {3 * (m + p - 1)} s"
+    rows = (f"  rank {rank}: {shown(words(order), 20)}" for rank, order in enumerate(got[:4]))
+    seen = "\n".join([f"it takes {took:g} s; {want} s are possible, and {whole}.", *rows])
     if not as_in_1f1b(got, m):
         return Finding(seen, ANOTHER_ORDER)
     late = [late_by(order) for order in got]
     if not any(late):
         return Finding(
             seen,
-            "Every W directly follows its I, or comes as soon as there is one: that is B in two words. When the rank "
-            "has an I to do for which the rank before waits, W can come later.",
+            "Every W directly follows its I, or comes as soon as there is one. When the rank has an I to do for which "
+            "the rank before waits, W can come later.",
         )
     if late == [min(p - 1 - rank, m - 1) for rank in range(p)]:
         return Finding(seen, WRONG_WAY)

@@ -12,7 +12,7 @@ WRONG = [
         *(PUTS_OFF, '[f"W{i - p + 1}"] * (i >= p - 1)', REST, "range(m - p + 1, m)"),
     ),
     edit("before_i", "W after I", f'[f"I{{i}}"] + {PUTS_OFF}', f'{PUTS_OFF} + [f"I{{i}}"]'),
-    edit("directly_after", "that is B in two words", PUTS_OFF, '[f"W{i}"]', REST, "[]"),
+    edit("directly_after", "or comes as soon as there is one", PUTS_OFF, '[f"W{i}"]', REST, "[]"),
     edit(
         "first_rank_puts_off",
         "The wrong way round: the first rank keeps most",
