@@ -2,7 +2,8 @@
 
 Idea      The delay is tau, the updates that the weights have had between the moment at which a worker read them and the
           moment at which its gradient arrives.
-          Damping takes g / (1 + tau): a late gradient is trusted less. Its direction stays the wrong one.
+          Damping takes g / (1 + tau) (Zhang et al.: g / tau): a late gradient is trusted less. Its direction stays the
+          wrong one.
           Compensation takes g + lambda g g (w_now - w_read), elementwise: an estimate of the gradient where the weights
           are now. It is the first term of Taylor's series with the Hessian replaced by lambda g g, which stands for the
           diagonal of the Fisher information. That is right, on average, for the gradients of single samples of a

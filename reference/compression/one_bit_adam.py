@@ -9,8 +9,9 @@ After     for some steps as before, then v stays as it is, which makes of Adam a
               m_r = b1 m / P + (1 - b1) g_r;   m = about the sum of the m_r;   w -= lr m / (sqrt v + eps)
           Frozen v and one-bit gradients in place of m: on a small network worse than this from three initial weights of
           four, and better from one. What v has seen matters more than what is compressed.
-          Sent is sign(m_i) ||m||_1 / n, for each of the P blocks of n elements. Without the scale every element moves
-          lr / sqrt v a step for ever, however small m has become.
+          Sent is sign(m_i) ||m||_1 / n, for each of the P blocks of n elements: of all scales the nearest to m. The
+          paper's keeps the length of m (DeepSpeed: ||m||_2 / sqrt(n)); with it the loss on the digits ends closer to
+          Adam's. Without any scale every element moves lr / sqrt v a step for ever, however small m has become.
 Sends     2 (P - 1)/P (d/8) bytes and 8 (P - 1) for scales, against 2 (P - 1)/P 4 d: 32 times less, after the warm-up
 Price     A bit is + or -, never 0: an element whose gradient has always been 0 (a pixel that is always white) gets a
           share of the scale, too, and divided by sqrt v = 0 that is a huge step. So where v is 0, m stays 0 (DeepSpeed

@@ -878,3 +878,31 @@ def test_from_how_many_ranks_on_the_top_one_percent_is_more_than_a_dense_ring():
         wire = top_k(0.01).nbytes(d)
         for P, less in ((most, True), (most + 1, False)):
             assert ((P - 1) * wire < 2 * (P - 1) / P * 4 * d) == less
+
+
+def test_one_bit_adam_ends_closer_to_adam_with_a_scale_that_keeps_the_length():
+    """DeepSpeed's scale is |m| / sqrt(n); the mean magnitude is nearer to m, and ends further from Adam."""
+
+    def encode(x, rng):
+        return (torch.where(x >= 0, 1.0, -1.0) * x.norm() / len(x) ** 0.5).view(torch.uint8)
+
+    known = {"unbiased": False, "variance": None, "contraction": None}
+    longer = codec("length", encode, lambda wire, d: wire.clone().view(torch.float32), lambda d: 4 * d, **known)
+    x = torch.randn(1000, generator=generator(0))
+    assert roundtrip(longer, x).norm() == pytest.approx(float(x.norm()), rel=1e-5)
+    assert (roundtrip(scaled_sign(), x) - x).norm() < (roundtrip(longer, x) - x).norm()
+
+    def program(comm, objective, codec, warm_up):
+        w, optimizer = objective.start(), OneBitAdam(comm, objective.d, warm_up, lr=0.01, codec=codec)
+        for step in range(60):
+            optimizer.step(w, objective.gradient(w, step, comm.rank, comm.size)[0] / 64, algorithm="ring")
+        return objective.loss(w)
+
+    ends = []
+    for seed in range(4):
+        objective = Objective(MLP((64, 32, 10), seed=seed), digits(), size=64)
+        ways = ((float32(), 60), (scaled_sign(), 20), (longer, 20))
+        ends.append([launch(program, 2, objective, *way).results[0] for way in ways])
+    exact, nearest, same = np.transpose(ends)
+    assert np.abs(same - exact).max() < 0.02 and same[0] == pytest.approx(0.25, abs=0.01)
+    assert (nearest - same).mean() > 0.03
