@@ -10,7 +10,7 @@ Price     A larger batch is another optimisation: fewer steps, less noise, anoth
 Exact     Each rank sees another peak: its sentences were longer. If each decides for itself, sizes differ, then steps
           an epoch, and in the end one rank waits in a collective that nobody else calls. So the largest peak decides.
           Measure live bytes (Meter.at_peak; torch.cuda.max_memory_allocated), not what an allocator has reserved: it
-          keeps what it once had, so that number never falls.
+          keeps what it once had, so that number does not fall with the batch.
 """
 
 from __future__ import annotations

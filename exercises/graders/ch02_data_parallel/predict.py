@@ -232,7 +232,10 @@ replica_price = Exercise(
                     "here?",
                 ),
                 *[
-                    (bytes_stored(each), "Too much. Which number has 16 bits and is counted with 32, or twice?")
+                    (
+                        bytes_stored(each),
+                        "Too much. Which number has 16 bits and is counted with 32? Or is one there twice?",
+                    )
                     for each in (20, 22)
                 ],
                 (bytes_stored(144), "Bytes, please, not bits."),
