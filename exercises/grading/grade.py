@@ -114,31 +114,25 @@ def tried(
 ) -> dict[Path, Tried]:
     """What comes of function `name` of each file: for variations of an answer that is trusted.
 
-    They are tried and judged in two children side by side, because starting one takes longer than most of them. One
-    that breaks its child, or computes for SHORT, is graded alone, and a new child goes on behind it. hints: else that
-    one computes for ever is enough to know, and it is not graded for its hint. Raises GraderFailed if a check raises.
+    One child tries and judges them all, because starting one takes longer than most of them. One that breaks it, or
+    computes for SHORT, is graded alone, and a new child goes on behind it. hints: else that one computes for ever is
+    enough to know, and it is not graded for its hint. Raises GraderFailed if a check raises.
     """
     short = replace(limits, cpu=min(limits.cpu, SHORT)).here()
-    cases, found, left = draw(exercise, name, seed), {}, [list(paths[::2]), list(paths[1::2])]
+    cases, found, left = draw(exercise, name, seed), {}, list(paths)
 
-    def child(part: list[Path]) -> Iterator[tuple[Any, str]]:
-        def work(send: Callable) -> None:
-            for path in part:
-                send(_first_wrong(exercise, name, path, cases, limits))
+    def work(send: Callable) -> None:
+        for path in left:
+            send(_first_wrong(exercise, name, path, cases, limits))
 
-        return run(work, "", short, functools.partial(endings.describe, path=""), len(part))
-
-    while left := [part for part in left if part]:
-        children = [child(part) for part in left]
-        first = [next(each) for each in children]  # now all of them are at work
-        for part, one, rest in zip(left, first, children):
-            *went, (ending, printed) = [one, *rest]
-            found |= dict(zip(part, [Tried(_finding(got), said) for got, said in went]))
-            del part[: len(went)]
-            if part:  # the first of them broke the child
-                path, endless = part.pop(0), ending.kind == "cpu" and not hints
-                said = endings.explain(ending, path.name, {}, exercise.distributed) if endless else None
-                found[path] = Tried(said, printed) if endless else _alone(exercise, name, path, seed, limits)
+    while left:
+        *went, (ending, printed) = run(work, "", short, functools.partial(endings.describe, path=""), len(left))
+        found |= dict(zip(left, [Tried(_finding(got), said) for got, said in went]))
+        del left[: len(went)]
+        if left:  # the first of them broke the child
+            path, endless = left.pop(0), ending.kind == "cpu" and not hints
+            said = endings.explain(ending, path.name, {}, exercise.distributed) if endless else None
+            found[path] = Tried(said, printed) if endless else _alone(exercise, name, path, seed, limits)
     return found
 
 

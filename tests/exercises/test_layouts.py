@@ -7,10 +7,12 @@ import pytest
 from exercises.graders.ch11_layouts_3d_4d import predict, write
 from exercises.grading.grade import draw
 from reference.mesh.mesh import Axes
-from reference.rebalance import benefit, target
-from tests.exercises.test_graders import SEED
+
+from .later import Later
+from .test_graders import SEED
 
 pytestmark = pytest.mark.chapter(number=11)
+rebalance = Later("reference.rebalance")
 
 
 def arguments(exercise, name):
@@ -26,14 +28,14 @@ def test_the_ranks_of_a_group():
 def test_what_rebalancing_saves():
     for speeds, units, steps, moving in arguments(predict.seconds_saved, "seconds_saved"):
         step = predict.before(speeds, units) - predict.after(speeds, units)
-        assert predict.saved(speeds, units, steps, moving) == pytest.approx(benefit(step, steps, moving))
+        assert predict.saved(speeds, units, steps, moving) == pytest.approx(rebalance.benefit(step, steps, moving))
 
 
 def test_without_a_limit_no_shares_in_proportion_to_speeds_are_quicker():
     for now, speeds, _ in arguments(write.new_shares, "new_shares"):
         if sum(now) >= len(now):
             best = write.reached(now, speeds, sum(now))
-            assert write.slowest(best, speeds) <= write.slowest(target(sum(now), speeds), speeds)
+            assert write.slowest(best, speeds) <= write.slowest(rebalance.target(sum(now), speeds), speeds)
 
 
 @pytest.mark.parametrize("speeds", [(1, 2, 2), (3, 1, 4), (2, 2, 2), (1, 5, 3)])

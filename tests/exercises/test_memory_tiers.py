@@ -7,13 +7,15 @@ import pytest
 
 from exercises.graders.ch12_memory_tiers import fill_in, predict, repair, speed_up, write
 from exercises.grading.grade import draw
-from reference.caching import budget, compressed, deadlines, replay, sharing
-from reference.recompute.binomial import extra_forwards, revolve
-from reference.recompute.periodic import periodic_bytes
-from reference.tiers.tier import Tier
-from tests.exercises.test_graders import SEED
+from reference.caching import budget, sharing
+
+from .later import Later
+from .test_graders import SEED
 
 pytestmark = pytest.mark.chapter(number=12)
+binomial, periodic = Later("reference.recompute.binomial"), Later("reference.recompute.periodic")
+compressed, deadlines = Later("reference.caching.compressed"), Later("reference.caching.deadlines")
+replay, tier = Later("reference.caching.replay"), Later("reference.tiers.tier")
 
 
 def arguments(exercise, name):
@@ -61,7 +63,7 @@ def test_the_peak_of_a_step():
 
 def test_the_best_segments():
     for n, c, a in arguments(predict.best_k, "best_k"):
-        prices = {k: periodic_bytes(n, k, c, a) for k in range(1, n + 1) if n % k == 0}
+        prices = {k: periodic.periodic_bytes(n, k, c, a) for k in range(1, n + 1) if n % k == 0}
         assert predict.least(n, c, a) == max(k for k in prices if prices[k] == pytest.approx(min(prices.values())))
     assert [predict.least(100, 1, a) for a in (1, 57)] == [10, 1]
 
@@ -192,7 +194,7 @@ def test_transfers_are_refused_if_no_order_is_in_time():
             starts = sorted(repair.backwards(*given, refused=False))
             transfers, latency, bandwidth = given
             dues = [deadlines.Due("", *each) for each in transfers]
-            right = deadlines.backwards(dues, Tier("link", bandwidth, bandwidth, latency))
+            right = deadlines.backwards(dues, tier.Tier("link", bandwidth, bandwidth, latency))
             if len({needed for _, needed in transfers}) == len(transfers):
                 assert starts == pytest.approx([each.start for each in right])
     assert 2 < sum(judged) < len(judged)
@@ -212,8 +214,8 @@ def test_shares_are_max_min():
 
 def test_the_fewest_forward_steps():
     for n, slots in arguments(speed_up.reverse_with_slots, "reverse_with_slots"):
-        assert speed_up.fewest(n, slots) == extra_forwards(n, slots)
-        passes = [each for each in revolve(n, slots) if each.kind == "forward" and each.keep != "all"]
+        assert speed_up.fewest(n, slots) == binomial.extra_forwards(n, slots)
+        passes = [each for each in binomial.revolve(n, slots) if each.kind == "forward" and each.keep != "all"]
         assert len(passes) == speed_up.fewest(n, slots)
     assert speed_up.fewest(400, 6) == 1670
     lengths = [67, 67, 67, 67, 66, 66]  # six states at equal distances, each the only one of its stretch

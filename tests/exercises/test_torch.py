@@ -1,4 +1,8 @@
-"""An exercise that uses torch. A file of its own, read last: a process that has torch forks more slowly."""
+"""An exercise that uses torch, and none before: a process that has torch forks more slowly (later.py)."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +17,14 @@ import torch
 def answer(comm, x):
     return (torch.ones(300, 300) @ torch.ones(300, 1)).mean(), torch.get_num_threads()
 """
+
+
+def test_collecting_tests_of_graders_imports_no_torch():
+    modules = [f"{__package__}.{path.stem}" for path in Path(__file__).parent.glob("test_*.py")]
+    command = f"import sys, {', '.join(modules)}; print('torch' in sys.modules)"
+    root = Path(__file__).parents[2]
+    said = subprocess.run([sys.executable, "-c", command], cwd=root, capture_output=True, text=True, check=True)
+    assert said.stdout == "False\n"
 
 
 def test_torch_is_ready_in_the_child_and_uses_one_thread(tmp_path):

@@ -6,11 +6,13 @@ from exercises.graders.ch10_zero import predict, write
 from exercises.grading.grade import draw
 from reference.perf.recipes import ADAM_MIXED, Recipe
 from reference.zero.memory import Setting, states
-from reference.zero.shards import by_rows
 from reference.zero.volume import sent
-from tests.exercises.test_graders import SEED
+
+from .later import Later
+from .test_graders import SEED
 
 pytestmark = pytest.mark.chapter(number=10)
+shards = Later("reference.zero.shards")
 
 
 def arguments(exercise, name):
@@ -34,7 +36,7 @@ def test_what_a_rank_sends():
 def test_which_rows_a_rank_has():
     for shapes, P, rank in arguments(write.rows_of_rank, "rows_of_rank"):
         pieces, length = write.layout(shapes, P, rank)
-        sharding = by_rows(shapes, P)
+        sharding = shards.by_rows(shapes, P)
         assert length == (sharding.n if shapes else 0)
         for i, ((first, rows, _), shape) in enumerate(zip(pieces, shapes)):
             cut = sharding.piece(rank, i)
