@@ -39,7 +39,6 @@ from playwright.sync_api import Browser, Error, Page, TimeoutError, sync_playwri
 from chapters import ROOT
 
 MOST_BYTES, WIDGET_BYTES = 1_500_000, 500_000  # of a page with all that it loads, as stored; and of its widgets
-ERRATA = "book/errata.html"  # a list for all chapters, which is looked up and not read: it may be as large as a widget
 IDLE_MS = 5_000  # for a page to have all that it asked for
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 FLAGS = (
@@ -208,7 +207,7 @@ def check_page(check: Checks, name: str, told: dict, foreign: list[str], errors:
     check(not foreign, f"{name} asks no other host", foreign[:3])
     check(not errors, f"{name} loads without an error", errors[:3])
     check(not told["untypeset"] and not told["errors"], f"{name} mathematics", told["untypeset"] + told["errors"])
-    extra = told["widgets"] + told["explorers"] > 0 or name == ERRATA
+    extra = told["widgets"] + told["explorers"] > 0
     most = MOST_BYTES + WIDGET_BYTES * extra
     check(told["bytes"] <= most, f"{name} weighs at most {most / 1e6:.1f} MB", f"{told['bytes'] / 1e6:.2f} MB")
     raw = re.findall(r"\$[^$\n]{1,60}\$|\\\(|\\\[|\\frac|\\alpha", told["text"])

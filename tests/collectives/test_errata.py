@@ -1,4 +1,4 @@
-"""What is often claimed about collectives, and the run that shows otherwise. Numbers are those of book/errata.md."""
+"""What is often claimed about collectives, and the run that shows otherwise. Numbers are those of book/errata*.md."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""What is often claimed about compressed gradients, and the run that shows otherwise. Numbers as in book/errata.md."""
+"""What is often claimed about compressed gradients, and the run that shows otherwise. Numbers as in book/errata*.md."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Runs that show why common accounts of recomputation are wrong; the list is book/errata.md."""
+"""Runs that show why common accounts of recomputation are wrong; the list is book/errata*.md."""
 
 from functools import cache
 
