@@ -72,6 +72,17 @@ def test_how_slow_messages_may_be_for_interleaving_to_pay(m, ahead, behind):
     assert makespan(two, behind) > makespan(one, behind)
 
 
+def test_why_four_chunks_lose_to_two_with_messages():
+    """That a message takes as long as a chunk's forward pass was the reason given: shorter ones suffice."""
+    for c, slower in [(0.1, False), (0.15, True), (0.25, True)]:
+        seconds = {v: makespan(make("interleaved 1F1B", 4, 8, v), c) for v in (2, 4)}
+        assert (seconds[4] > seconds[2]) == slower
+    for v in (2, 4):
+        times = simulate(make("interleaved 1F1B", 4, 8, v), Costs(send=0.25).chunked(v))
+        order, waits = times.schedule.orders[0], np.subtract(times.starts[0][1:], times.ends[0][:-1])
+        assert [waits[order.index(Action("F", 4 * chunk, 0)) - 1] for chunk in range(1, v)] == [1.0] * (v - 1)
+
+
 def test_fewer_stages_help_on_a_slow_network():
     """16 ranks and 64 micro-batches for them all: with fewer stages there are more replicas."""
     for send in (0.5, 2.0):
