@@ -1,4 +1,4 @@
-"""What is often claimed about cutting models, batches and memory, and the run that shows otherwise (book/errata*.md)."""
+"""What is often claimed about cutting models, batches and memory; the run that shows otherwise (book/errata*.md)."""
 
 from functools import partial
 from itertools import combinations, pairwise
