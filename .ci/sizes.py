@@ -21,7 +21,6 @@ IN_DEPTH = {"words": 3_000, "code cells": 16, "bytes": 300_000}
 MODULES = ("reference",)  # where modules are measured
 FUNCTIONS = ("reference", "exercises/grading")  # where functions are
 EXCEPTIONS = {  # path, or path:function: why it may be longer
-    "reference/pages/step_through.py": "to be divided",
     "chapters/03_communication_efficient_local.ipynb": "a second core page: local and asynchronous training",
 }
 
