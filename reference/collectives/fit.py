@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from itertools import chain, combinations
 from math import inf
 from typing import Any, NamedTuple
 
@@ -33,7 +32,6 @@ from .rounds import complete
 
 SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22, 2**24)  # bytes
 REFINED = 4  # times that a line is fitted again
-ROUNDING = 1e-20  # of a sum of squares: what an unknown must save to be above 0
 SECONDS_A_SIZE = 0.03  # about how long one size of one algorithm is measured
 
 
@@ -116,26 +114,17 @@ class Fit:
 def relative_least_squares(parts, seconds, known=0.0) -> list[float]:
     """The x >= 0 for which the relative errors (parts @ x + known) / seconds - 1 have the least sum of squares.
 
-    parts: [samples, unknowns], three unknowns or so; seconds, known: [samples]. Those that are above 0 in the solution
-    are the least squares of them alone, so every choice of them is tried: SciPy's nnls does the same for many unknowns,
-    but importing it takes rank 0 longer than the fit, and all other ranks wait for it.
-    Raises ValueError if a time is not above 0.
+    parts: [samples, unknowns]; seconds, known: [samples]. Raises ValueError if a time is not above 0.
     """
+    from scipy.optimize import nnls
+
     parts, seconds = np.asarray(parts, float), np.asarray(seconds, float)
     if not len(seconds) or seconds.min() <= 0:
         raise ValueError(f"times to fit must be above 0 s, and there must be some: got {seconds.tolist()}")
     scale = np.abs(parts).max(axis=0)
     scale[scale == 0] = 1.0  # an unknown that does not occur
-    scaled, aim = parts / scale / seconds[:, None], np.broadcast_to(1 - known / seconds, len(seconds))
-    n = len(scale)
-    best, least = np.zeros(n), aim @ aim
-    for above in chain.from_iterable(combinations(range(n), k) for k in range(1, n + 1)):
-        x = np.zeros(n)
-        x[list(above)] = np.linalg.lstsq(scaled[:, above], aim, rcond=None)[0]
-        squares = np.square(scaled @ x - aim).sum()
-        if x.min() >= 0 and squares < least - ROUNDING * (aim @ aim):
-            best, least = x, squares
-    return (best / scale).tolist()
+    solution, _ = nnls(parts / scale / seconds[:, None], 1 - known / seconds)
+    return (solution / scale).tolist()
 
 
 def fit(
