@@ -189,7 +189,7 @@ REFUSED = {  # program: (arguments, words of the refusal)
             "--stages 2 x --tensor 2: a copy of the model of 4 ranks, and 2 are running: start 4, so that each is in a",
         ),
         (["--data", "2", "--mesh", "dp-tp", "--model", "gpt"], "--mesh is an order of dp, pp, cp, tp, such as pp-dp-"),
-        (["--stages", "2", "--zero", "2", "--model", "gpt"], "ZeRO-2 in a pipeline would reduce gradients once for e"),
+        (["--stages", "2", "--zero", "2", "--model", "gpt"], "ZeRO-2 in a pipeline would here reduce gradients once"),
         (
             ["--stages", "2", "--recompute", "--layers", "9", "--batch", "3", "--model", "gpt"],
             "the share of a pipeline of",

@@ -83,8 +83,8 @@ def refused(how: Composition) -> str:
     copies = sizes["dp"] * sizes["cp"]
     if how.zero > 1 and sizes["pp"] > 1:
         return (
-            f"ZeRO-{how.zero} in a pipeline would reduce gradients once for each of {how.schedule.micro_batches} "
-            f"micro-batches, not once a step: take ZeRO-1, or 1 stage"
+            f"ZeRO-{how.zero} in a pipeline would here reduce gradients once for each of "
+            f"{how.schedule.micro_batches} micro-batches, not once a step: take ZeRO-1, or 1 stage"
         )
     if late and (copies > 1 or how.zero or how.clip):
         what = f"{copies} copies of a stage" if copies > 1 else "ZeRO" if how.zero else "the norm of all gradients"
