@@ -50,6 +50,8 @@ LARGER: dict[tuple[int | str, str], tuple[float, str]] = {  # (chapter or folder
     (11, "notebook"): (42, "four pages, each of which starts Python and torch, and a program of four real ranks"),
     (11, "graders"): (18, PLAYED),
     (11, "tests"): (75, "44 layouts on all axes and 6 on real ranks with the serial losses; a search and its rivals"),
+    (12, "notebook"): (30, "four pages, each of which starts Python and torch"),
+    (12, "tests"): (25, "three packages: recomputation by hand, by solvers and by torch, tiers of real files, traces"),
     (12, "graders"): (10, "twelve exercises, with every mutant of two solutions"),
     (13, "notebook"): (45, "six pages, each of which starts Python and torch, and two trainings, one of real ranks"),
     (13, "graders"): (16, "twelve exercises: two are played by all ranks, two have answers that only a limit ends"),
