@@ -57,7 +57,7 @@ def lighten_pages(out: Path) -> None:
     shapes: dict[str, str] = {}
     library = (out / ICONS).read_text()
     for page in out.rglob("*.html"):
-        unused = ("scripts/fontawesome.js", *(SEARCH if page.name != "search.html" else ()))
+        unused = ("scripts/fontawesome.js", *(SEARCH if page != out / "search.html" else ()))
         scripts = "|".join(map(re.escape, unused))
         text = page.read_text()
         lighter = ICON.sub(lambda found: drawing(found, library, shapes), text)

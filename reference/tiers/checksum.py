@@ -8,14 +8,14 @@ Source    Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLM
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable
+from typing import Any
 
-crc32: Callable[..., int] = zlib.crc32
-"""crc32(bytes): the checksum, of 32 bits."""
 try:
-    from isal import isal_zlib
-
-    crc32 = isal_zlib.crc32
+    from isal.isal_zlib import crc32 as _crc32
 except ImportError:
-    pass
+    from zlib import crc32 as _crc32
+
+
+def crc32(data: Any) -> int:
+    """The checksum of these bytes (bytes, or memory in one piece): an int of 32 bits."""
+    return _crc32(data)

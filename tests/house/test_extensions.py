@@ -133,10 +133,11 @@ def test_a_page_without_search_loads_no_index(tmp_path):
     (tmp_path / light.ICONS).parent.mkdir(parents=True)
     (tmp_path / light.ICONS).write_text(LIBRARY)
     scripts = '<script src="../_static/searchtools.js"></script>\n<script src="../searchindex.js"></script>'
-    for name in ("page.html", "search.html"):
+    (tmp_path / "listings").mkdir()
+    for name in ("page.html", "search.html", "listings/search.html"):  # of a module that has this name
         (tmp_path / name).write_text(f'<script defer src="_static/scripts/fontawesome.js?x"></script>{scripts}<p></p>')
     light.lighten_pages(tmp_path)
-    assert (tmp_path / "page.html").read_text() == "<p></p>"
+    assert (tmp_path / "page.html").read_text() == (tmp_path / "listings/search.html").read_text() == "<p></p>"
     assert (tmp_path / "search.html").read_text() == f"{scripts}<p></p>"
 
 
