@@ -12,6 +12,7 @@ from reference import train as program
 from reference.compression import CODECS
 from reference.data_parallel.replica import Replica
 from reference.layouts import data_parallel
+from reference.layouts.layout import OPTIMIZERS
 from reference.models import GPT, MLP, Config, batch, digits, gradients, text, train
 from reference.worlds import RankFailed
 
@@ -117,8 +118,25 @@ def test_a_gpt_whose_layers_or_sequences_are_shared_trains_as_one_rank_does(caps
     said = capsys.readouterr().out
     assert says in said and "\nverified: the same bits on all ranks; losses off the serial program's by" in said
     model = GPT(Config(layers=1, **heads))
-    losses = train(model, text(), torch.optim.SGD(model.parameters(), 0.3), 2, 4)
+    losses = train(model, text(), torch.optim.SGD(model.parameters(), 0.1), 2, 4)
     assert all(f"step {step:4}  loss {loss:.4f}\n" in said for step, loss in enumerate(losses))
+
+
+def test_a_gpt_is_verified_after_all_its_steps(capsys):
+    """As the README has it, without a --rate. Control: with 0.3, the mlp's, its losses jump, and rounding grows."""
+    options = ["--model", "gpt", "--tensor", "2", "--batch", "8", "--steps", "130"]
+    assert virtually(2, *options) == [0, 0]
+    assert virtually(2, *options, "--rate", "0.3") == [1, 1]
+    assert "NOT VERIFIED: losses are not the serial program's" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("model", program.MODELS)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_the_usual_rate_teaches_each_model(capsys, model, optimizer):
+    options = ["--model", model, "--optimizer", optimizer, "--steps", "60", "--batch", "16", "--json"]
+    assert virtually(1, *options) == [0]
+    losses = json.loads(capsys.readouterr().out)["losses"]
+    assert sum(losses[-5:]) / 5 < 0.9 * losses[0]
 
 
 ZERO = [  # ranks, options, what is said of the layout
