@@ -189,6 +189,8 @@ class _Child:
         signal.signal(signal.SIGALRM, self._look)
         signal.setitimer(signal.ITIMER_REAL, 1 / LOOKS_PER_SECOND, 1 / LOOKS_PER_SECOND)
         _posixsubprocess.fork_exec = _refuse_fork_exec  # no audit event tells of it; multiprocessing calls it
+        if tracker := sys.modules.get("multiprocessing.resource_tracker"):
+            tracker._resource_tracker._fd = None  # the parent's; it is closed here, which would be raised instead
         sys.addaudithook(_refuse_processes)
 
     def _look(self, *_) -> None:
