@@ -23,7 +23,7 @@ class Returns:
     same       whether two results are the same, in what is compared
     accepts    where several results are right: whether one is, of (result, *arguments)
     nearly     whether two results have the same first digits: if no slip fits, something was rounded
-    could      whether somebody who makes a mistake could come as far as this case, of (slip, *arguments)
+    could      whether somebody who makes a mistake could come as far as this case, of (slip, *arguments): see so_far
     """
 
     expected: Callable[..., Any]
@@ -75,3 +75,17 @@ class Returns:
                 return self.expected(*arguments)
 
         return answer
+
+
+def so_far(cases: Sequence[tuple], right: Callable[[Any, tuple], bool]) -> Callable[..., bool]:
+    """Whether a mistake is right on all `cases` before this one: else it would have been found there.
+
+    right   whether what a slip returns for a case's arguments is right
+    returns a function of (slip, *arguments), for `could` of Returns; arguments that are not in `cases` come after all
+    """
+
+    def could(slip: Callable[..., Any], *arguments: Any) -> bool:
+        before = cases[: cases.index(arguments)] if arguments in cases else cases
+        return all(right(slip(*case), case) for case in before)
+
+    return could

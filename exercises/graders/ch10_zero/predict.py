@@ -4,9 +4,7 @@ from math import nan
 from typing import NamedTuple
 
 from exercises.grading import Exercise, Finding, inputs, numbers
-from exercises.grading.returns import Returns
-
-from .common import so_far
+from exercises.grading.returns import Returns, so_far
 
 # Memory by hand ------------------------------------------------------------------------------------------------------
 

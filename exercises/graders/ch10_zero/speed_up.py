@@ -10,10 +10,9 @@ import numpy as np
 from exercises.grading import Case, Distributed, Exercise, Finding, checks, inputs
 from exercises.grading.exercise import ALPHA, BETA
 from exercises.grading.numbers import listed, short
-from exercises.grading.returns import Returns
+from exercises.grading.returns import Returns, so_far
 
 from ..ch02_data_parallel.common import called, no_more_than
-from .common import so_far
 
 # Prefetch ------------------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,7 @@
 
 from exercises.grading import Exercise, Finding, inputs
 from exercises.grading.numbers import listed, short
-from exercises.grading.returns import Returns
-
-from ..ch10_zero.common import so_far
+from exercises.grading.returns import Returns, so_far
 
 
 def again(operators, needed, kept, whole=True):

@@ -9,9 +9,7 @@ import numpy as np
 
 from exercises.grading import Case, Exercise, Finding, checks, inputs
 from exercises.grading.numbers import listed, short
-from exercises.grading.returns import Returns
-
-from ..ch10_zero.common import so_far
+from exercises.grading.returns import Returns, so_far
 
 # A step that computes again ------------------------------------------------------------------------------------------
 

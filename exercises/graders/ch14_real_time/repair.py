@@ -2,9 +2,7 @@
 
 from exercises.grading import Exercise, Finding, inputs
 from exercises.grading.numbers import short
-from exercises.grading.returns import Returns
-
-from ..ch10_zero.common import so_far
+from exercises.grading.returns import Returns, so_far
 
 
 def run(tasks, inherits=True, keeps=False, late=0, waits=True, forever=False):

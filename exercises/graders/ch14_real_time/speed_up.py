@@ -6,9 +6,7 @@ from fractions import Fraction
 
 from exercises.grading import Exercise, Finding, inputs
 from exercises.grading.numbers import listed, short
-from exercises.grading.returns import Returns
-
-from ..ch10_zero.common import so_far
+from exercises.grading.returns import Returns, so_far
 
 LOADS = 1000  # the periods divide it, so each share is a whole number of thousandths
 
