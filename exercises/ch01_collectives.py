@@ -198,8 +198,8 @@ def ring_allreduce(comm, x):
     returns a new float64 array of n elements.
 
     First a reduce-scatter, then an allgather, with blocks as in ring_reduce_scatter: 2 (P - 1) messages from every
-    rank, each one block to the right neighbour. All ranks together send 2 (P - 1) n elements; each about 2 n. You may
-    call your functions from above. No collective calls.
+    rank, each one block to the right neighbour. All ranks together send 2 (P - 1) n elements, in about equal parts. You
+    may call your functions from above. No collective calls.
 
     Page: chapters/01_collectives.ipynb#read
     """
@@ -306,8 +306,8 @@ def stop_together(comm, losses, limit):
             return the same.
 
     Each rank trains on, and all average their losses after every step (here with Allreduce; for a single number
-    comm.allreduce is as good), until it is good enough. It hangs as soon as the ranks' losses differ. Remove the first
-    line and repair it.
+    comm.allreduce is as good), until it is good enough. It hangs when one rank's loss is below the limit earlier than
+    another's. Remove the first line and repair it.
 
     Page: chapters/01_collectives.ipynb#pitfalls
     """

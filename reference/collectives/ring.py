@@ -1,7 +1,7 @@
 """Ring reduce-scatter, allgather and allreduce: the algorithm that moves large gradients.
 
-Idea      Cut the array into P blocks. Every rank passes one block to its right neighbour in every step, so all links
-          are busy all the time. In the first P - 1 steps each block travels once around and collects the sum
+Idea      Cut the array into P blocks. Every rank passes one block to its right neighbour in every step: all links carry
+          bytes at once. In the first P - 1 steps each block travels once around and collects the sum
           (reduce-scatter); in P - 1 more it travels around once more, finished (allgather).
 
               P = 3. Of each block: how many ranks' numbers it is the sum of; a dot: handed on

@@ -21,11 +21,11 @@ from reference.collectives.catalogue import BROADCAST
 from reference.collectives.evaluate import evaluate
 from reference.collectives.placed import placed, traffic
 from reference.collectives.planned import plan_allreduce
-from reference.collectives.ring import ring_allreduce_cost, ring_allreduce_rounds
+from reference.collectives.ring import ring_allreduce_cost, ring_allreduce_rounds, ring_bytes
 from reference.collectives.rounds import Blocks, backwards, carry_out, carry_out_in_turn, complete, in_turn, plan
 from reference.collectives.select import choose, predict
 from reference.collectives.tree import binomial_broadcast_rounds
-from reference.networks import Level, Link, SwitchTree, placement, priority
+from reference.networks import Level, Link, SwitchTree, congestion, placement, priority
 from reference.worlds import LaunchError, launch, networks, smpi
 
 LINK = Link(5e-6, 1 / 50e9)
@@ -445,3 +445,50 @@ def test_an_all_to_all_whose_messages_do_not_wait_is_quicker_than_p_minus_1_mess
     message = LINK.alpha + 80 * LINK.beta
     assert launch(in_turn, P, network=network).seconds == pytest.approx((P - 1) * message)
     assert launch(all_at_once, P, network=network).seconds < 1.1 * message
+
+
+@pytest.mark.parametrize(("losses", "hangs"), [([(5, 0.5), (4, 0.4)], False), ([(5, 0.5), (0.4, 0.4)], True)])
+def test_leaving_a_loop_on_ones_own_loss_hangs_if_another_leaves_later_and_not_because_losses_differ(losses, hangs):
+    """Exercise stop_together, as it is before the repair: all ranks of the first case leave after step 2."""
+
+    def steps(comm):
+        for step, loss in enumerate(losses[comm.rank], 1):
+            if loss < 1:
+                return step
+            comm.Allreduce(mpi.IN_PLACE, np.array([loss], float))
+        return len(losses[comm.rank])
+
+    if hangs:
+        with pytest.raises(LaunchError, match="deadlock"):
+            launch(steps, 2)
+    else:
+        assert launch(steps, 2).results == [2, 2]
+
+
+def test_arrays_of_numpy_must_be_contiguous_too():
+    def send(comm):
+        if comm.rank == 0:
+            comm.Send(np.arange(6.0)[::2], dest=1)
+        else:
+            comm.Recv(np.empty(3), source=0)
+
+    with pytest.raises(LaunchError, match="contiguous"):
+        launch(send, 2)
+
+
+def test_the_sizes_of_the_printed_table_are_among_those_that_are_fitted():
+    """So `/fit` is far from 1 for what differs between two measurements, not for sizes that the fit has not seen."""
+    assert {4, 4 * 2**10, 256 * 2**10, 4 * 2**20} <= set(fit.SIZES)
+
+
+def test_a_ring_sends_n_on_two_ranks_and_nearly_2n_on_many():
+    for P, arrays in ((2, 1.0), (3, 4 / 3), (100, 1.98)):
+        assert ring_bytes(P, 300).mean() == pytest.approx(arrays * 300)
+
+
+def test_what_two_senders_leave_of_a_port_does_not_count_what_they_send_too_much():
+    """Chapter 1, congestion: both saws overshoot the 50 GB/s, and the mean of what gets through is less than theirs."""
+    for up, down, sent, through in (((1, 1.0), (0, 0.5), 38.88, 38.74), ((1, 1.0), (-1, 1.0), 50.0, 49.5)):
+        total = congestion.linear_control([40.0, 5.0], 50.0, up, down, steps=400)[-100:].sum(axis=1)
+        assert total.max() > 50 and total.mean() == pytest.approx(sent, abs=0.01)
+        assert np.minimum(total, 50).mean() == pytest.approx(through, abs=0.01)
