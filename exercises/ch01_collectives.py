@@ -409,7 +409,7 @@ def widest_path(bandwidth, a, b):
     minimum. The shortest path is another one. Dijkstra's algorithm finds that: it keeps, for every node, the length of
     the shortest way from a that it knows. Of the nodes that are not final yet the nearest one becomes final, and each
     of its links may be a shorter way to a neighbour; this is repeated until b is final. With the bandwidths as lengths
-    it finds a way of little bandwidth.
+    it prefers narrow links.
 
     Page: chapters/01_collectives_networks.ipynb#placement
     """

@@ -111,8 +111,9 @@ def follow_the_sum(P, messages):
     points need P - 1 lines. Why all_ >= 2 (P - 1): when `first` happens, only the receiver of that message knows the
     sum (had the sender known it, it would have been first), so P - 1 others must each receive something later. This
     holds for every number in the array. So an all-reduce of n bytes sends at least 2 (P - 1) n bytes in all, and some
-    rank 2 (P - 1) / P n: exactly what each rank of a ring sends. Trees meet the first bound too, but not the second: in
-    a tree some ranks send far more than the average. Follow-up: which assumption do switches break that add?
+    rank 2 (P - 1) / P n: exactly what each rank of a ring sends. A binomial tree meets the first bound too, but from 3
+    ranks on not the second: some of its ranks send more than the average. Follow-up: which assumption do switches break
+    that add?
     """
     knows = [{rank} for rank in range(P)]
     first = None

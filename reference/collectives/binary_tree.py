@@ -1,9 +1,9 @@
 """Pipelined binary trees: all-reduce with one tree, and with two at once in which nobody is idle.
 
 Idea      Cut the array into S segments and let them follow each other up a binary tree, and down again. In one tree
-          half of the ranks are leaves that send once and never receive a contribution, while an inner rank receives
-          twice. So take a second tree in which leaves and inner ranks have changed places, and give each tree half of
-          the array.
+          about half of the ranks are leaves that send once and never receive a contribution, while most inner ranks
+          receive twice. So take a second tree in which leaves and inner ranks have changed places, and give each tree
+          half of the array.
           A rank has at most two children, over both trees, and at most one parent in each. Paint the edges in two
           colours so that nobody sends, or receives, twice in one colour: even rounds belong to one colour, odd ones to
           the other, and in every round a rank sends one segment at most and receives one at most.

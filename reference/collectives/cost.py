@@ -48,8 +48,9 @@ class Cost:
 class Volume(NamedTuple):
     """Bytes and messages that each rank sends: int64, shape [P].
 
-    The ranks of an all-reduce that add send 2 (P - 1) n bytes together, at least, whatever the schedule: each of P - 1
-    contributions has to be heard of, and each of P - 1 ranks has to be told. Schedules differ in who sends them.
+    The ranks of an all-reduce that add send 2 (P - 1) n bytes together, at least, whatever the schedule: P - 1
+    messages of an element until a rank has its sum, and one more to each of the others. Schedules differ in who sends
+    them.
     """
 
     nbytes: np.ndarray

@@ -107,7 +107,7 @@ def _doubling(f: Fold, start: Callable) -> Iterator[Round]:
 
 
 def recursive_doubling_allreduce_rounds(rank, ranks: int) -> Iterator[Round]:
-    """log2 P exchanges of the whole array, which is one block; a fold in and out if P is no power of two."""
+    """floor(log2 P) exchanges of the whole array, which is one block; a fold in and out if P is no power of two."""
     f, everything, distance = fold(rank, ranks), (0, 1), 1
     yield from _in(rank, f, everything, everything, combine=True)
     while distance < f.core:

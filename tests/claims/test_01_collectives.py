@@ -21,7 +21,13 @@ from reference.collectives.catalogue import BROADCAST
 from reference.collectives.evaluate import evaluate
 from reference.collectives.placed import placed, traffic
 from reference.collectives.planned import plan_allreduce
-from reference.collectives.ring import ring_allreduce_cost, ring_allreduce_rounds, ring_bytes
+from reference.collectives.ring import (
+    ring_allgather,
+    ring_allreduce_cost,
+    ring_allreduce_rounds,
+    ring_bytes,
+    ring_reduce_scatter,
+)
 from reference.collectives.rounds import Blocks, backwards, carry_out, carry_out_in_turn, complete, in_turn, plan
 from reference.collectives.select import choose, predict
 from reference.collectives.tree import binomial_broadcast_rounds
@@ -168,6 +174,36 @@ def test_only_an_exchange_in_flight_meets_all_three_bounds():
     for name in ("ring", "recursive doubling", "halving-doubling", "binomial tree"):
         found = [seconds(name, 1.0, 0.0, 0.0), seconds(name, 0.0, 1 / n, 0.0), seconds(name, 0.0, 0.0, 1 / n)]
         assert any(mine > least + 0.01 for mine, least in zip(found, (6, 2 * 63 / 64, 63 / 64), strict=True))
+
+
+def test_a_reduce_scatter_after_an_allgather_gives_p_times_the_own_block():
+    """Neither order is the identity: after the reduce-scatter the allgather gives the sum, and this gives P copies."""
+
+    def back_and_forth(comm):
+        x = np.zeros(3 * comm.size)
+        x[3 * comm.rank : 3 * comm.rank + 3] = own = np.arange(3.0) + 10 * comm.rank
+        return own * comm.size, ring_reduce_scatter(comm, ring_allgather(comm, x))
+
+    for P in (1, 2, 3, 5):
+        assert all(np.array_equal(*blocks) for blocks in launch(back_and_forth, P).results)
+
+
+@pytest.mark.parametrize("name", ALLREDUCE)
+def test_without_additions_each_formula_is_a_line_over_n(name):
+    """On one number of ranks. With slow additions the direct one bends, where an addition outlasts a message."""
+    tree = {"segments": 8} if name in ("binary tree", "double tree") else {}
+    grid = {"hierarchical": "ranks_per_node", "leader": "ranks_per_node", "torus": "width", "x then y": "width"}
+    how = tree | ({grid[name]: 4} if name in grid else {})
+
+    def bend(gamma):
+        first, second, third = (
+            ALLREDUCE[name].cost(16, 16 * elements, 1, Link(*LINK[:2], gamma), **how).seconds
+            for elements in (200, 400, 600)
+        )
+        return third - 2 * second + first
+
+    assert abs(bend(0.0)) < 1e-15
+    assert (bend(1e-10) > 1e-9) == (name == "direct")
 
 
 def test_a_double_tree_is_a_line_over_n_only_with_so_many_segments():
