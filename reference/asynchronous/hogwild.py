@@ -3,7 +3,7 @@
 Idea      A sparse sample needs k of the d weights and changes k of them. Two samples that are worked on at the same
           time rarely share one, so locks would protect against almost nothing, and cost more than the update.
           It is for many cores of one machine, shared memory, sparse problems: matrix factorisation, linear models on
-          text, word vectors. Not for GPUs, whose gradients are dense and whose memories are apart; those meet in
+          text, word vectors. Not for most networks on GPUs: gradients are dense there and memories apart; those meet in
           one_sided.py.
 Price     Two samples with k random columns of d share one with probability p = 1 - (1 - k/d)^k or so, about k^2 / d.
           While a rank computes, each other one writes about once; if the times are random (exponential), some write

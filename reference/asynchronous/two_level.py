@@ -1,7 +1,7 @@
 """Local SGD on links that are not alike: gradients are summed inside a node in every step, weights are averaged between
 nodes every so often.
 
-Idea      A method that treats all links alike is as slow as the slowest. Inside a node links are fast, so gradients are
+Idea      A ring over all ranks is as slow as the slowest of its links. Inside a node links are fast, so gradients are
           summed there in every step, and the node drifts as one. Between nodes weights are averaged after each phase.
           How long a phase is follows from the link: as long as the average adds a given share to what the phase
           computes (`affordable_period`). Phases may come from a generator that times each average, so that they follow

@@ -3,7 +3,7 @@
 Idea      Where the link decides, send as little as trains well; where the computation does, as much as can be hidden:
           `share_that_hides` is the largest share of the elements for which a window has room.
           Top-k has to find the k-th largest element in every step. A threshold that follows the gradient sends about k
-          elements and finds nothing (`FollowingThreshold`); its wires vary in size, so the sizes travel, too.
+          elements, and finds it once (`FollowingThreshold`); its wires vary in size, so the sizes travel, too.
 Exact     There is one error for each gradient, whatever codec comes next (`Adaptive`). From time to time everything is
           sent in full, errors included, so that nothing is late for ever.
 """

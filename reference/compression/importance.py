@@ -34,7 +34,7 @@ def importance_sampling(k: Count, weights: Tensor | None = None, floor: float = 
 
     Sent as x_i, without the division, they would not be unbiased. The variance is x_i^2 (1 / P_i - 1), and the receiver
     need not know P. weights [d]: what stands for |x| in P, such as an average of earlier gradients (`history`); a share
-    `floor` is then spread evenly, because an element with P_i = 0 would never be heard of again.
+    `floor` is then spread evenly, because an element with P_i = 0 is not sent, however large it is now.
     """
 
     def P(x: Tensor) -> Tensor:

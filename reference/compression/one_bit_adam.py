@@ -1,14 +1,14 @@
 """1-bit Adam: when Adam's variance hardly changes any more, freeze it, and send the momentum in one bit an element.
 
 Idea      Error feedback repairs a compressor in front of a linear update. Adam's is not linear: it squares g for its
-          variance v, and of one-bit gradients all squares are alike, so v says nothing and Adam has lost its steps.
+          variance v, and of one-bit gradients all squares are alike, so v says nothing any more.
 Before    g all-reduced in 32 bits;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr m / (sqrt v + eps)
 After     for some steps as before, then v stays as it is, which makes of Adam a momentum SGD with a step size of its
           own for each element, and that is linear: each rank adds its gradient to m, and m is what is compressed, with
           error feedback on the way up and on the way down (reduce.two_way_sum):
               m_r = b1 m / P + (1 - b1) g_r;   m = about the sum of the m_r;   w -= lr m / (sqrt v + eps)
           Frozen v and one-bit gradients in place of m: on a small network worse than this from three initial weights of
-          four, and better from one. What v has seen matters more than what is compressed.
+          four, and better from one.
           Sent is sign(m_i) ||m||_1 / n, for each of the P blocks of n elements: of all scales the nearest to m. The
           paper's keeps the length of m (DeepSpeed: ||m||_2 / sqrt(n)); with it the loss on the digits ends closer to
           Adam's. Without any scale every element moves lr / sqrt v a step for ever, however small m has become.
