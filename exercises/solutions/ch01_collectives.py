@@ -70,9 +70,9 @@ def which_collective():
 
     A is data parallelism, B and C are the two halves of its all-reduce with an optimizer step in between. That is all
     the traffic of ZeRO's first stages: the same bytes, 1/P of the optimizer's memory. D starts a run, E is mixture of
-    experts, G a pipeline. "It works with allreduce" is true of most of them, and costs up to P times the traffic or the
-    memory. I needs no data: barriers belong around files and clocks, rarely between collectives, which wait for their
-    data anyway. Follow-up: which of these become quicker if the ranks know each other's lengths?
+    experts, G a pipeline. "It works with allreduce" is true of most of them, and costs from 2 to 2 P times the traffic.
+    I needs no data: barriers belong around files and clocks, rarely between collectives, which wait for their data
+    anyway. Follow-up: which of these become quicker if the ranks know each other's lengths?
     """
     return {
         "A": "allreduce",
@@ -184,9 +184,9 @@ def ring_allreduce(comm, x):
     somebody else adds as well: the sum of an element grows on its way and is finished on one rank, and only finished
     sums are copied. P - 1 additions and P - 1 copies of each element need 2 (P - 1) messages about it, so 2 (P - 1) n
     elements in all is the least there is, and the ring shares them evenly: 2 (P - 1) (alpha + n/P beta). That each sum
-    is formed once has another merit: all ranks get the same bits. NCCL's ring and data-parallel training in PyTorch
-    (DDP) do just this, with each block cut again so that its parts follow each other. Follow-up: the latency grows with
-    P. From which n on do you care? (See crossover.)
+    is formed once has another merit: all ranks get the same bits. NCCL's ring does just this, with each block cut again
+    so that its parts follow each other. Follow-up: the latency grows with P. From which n on do you care? (See
+    crossover.)
     """
     lengths = [block.size for block in np.array_split(x, comm.size)]
     return ring_allgather(comm, ring_reduce_scatter(comm, x), lengths)
