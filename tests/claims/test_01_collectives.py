@@ -176,6 +176,14 @@ def test_only_an_exchange_in_flight_meets_all_three_bounds():
         assert any(mine > least + 0.01 for mine, least in zip(found, (6, 2 * 63 / 64, 63 / 64), strict=True))
 
 
+@pytest.mark.parametrize(("P", "apart"), [(16, 8), (17, 1)])
+def test_halving_sends_most_to_the_farthest_partner_and_a_fold_still_more_to_a_neighbour(P, apart):
+    rank = P - 1 if P == 16 else 0
+    rounds = ALLREDUCE["halving-doubling"].rounds(rank, P)
+    size, to = max((each.send[1] - each.send[0], each.to) for each in rounds if each.to != mpi.PROC_NULL)
+    assert (size, abs(to - rank)) == (8 if P == 16 else 16, apart)
+
+
 def test_a_reduce_scatter_after_an_allgather_gives_p_times_the_own_block():
     """Neither order is the identity: after the reduce-scatter the allgather gives the sum, and this gives P copies."""
 
