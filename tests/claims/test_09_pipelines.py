@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
 from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils.checkpoint import checkpoint
 
 from exercises.graders.ch09_pipelines import common, write
 from reference.models import GPT, Config, batch, share, text
@@ -310,6 +311,12 @@ def test_when_v_half_is_quicker_than_1f1b():
 
     sizes = [(4, 8), (4, 64), (8, 32), (16, 64)]
     assert all(longer(*size, 1, 1, 1) < 0 for size in sizes)
+    for p in range(2, 8):  # messages that cost nothing, from three ranks and p micro-batches on
+        for m in (p, 4 * p):
+            half, one = make("V-Half", p, m), make("1F1B", p, m)
+            assert simulate(half, Costs().chunked(2)).makespan < simulate(one).makespan
+            assert (max(activations(half)) / 2 < max(activations(one))) == (p > 2)
+    assert longer(2, 64, 1, 1, 1) > 0 and longer(3, 192, 1, 1, 1) > 0, "messages of a twentieth of F"
     assert all(longer(*size, *short) > 0 for size in sizes for short in [(2, 2, 1), (2, 1, 1), (1, 1.3, 0.7)])
     half, one = make("V-Half", 8, 32), make("1F1B", 8, 32)
     took = simulate(half, Costs(2, 2, 1).chunked(2)).makespan / simulate(one, Costs(2, 2, 1)).makespan
@@ -335,6 +342,8 @@ def test_why_grouped_sends_are_not_enough_for_zb_h2(p):
     one, eager = make("1F1B", p, m), interleaved(p, m, v=1, lead=2)
     assert ends(one) and ends(eager) and ends(in_two_parts(one)) and ends(make("ZB-H1", p, m))
     assert not ends(in_two_parts(eager)) and not ends(make("ZB-H2", p, m))
+    rows = [[a._replace(kind=a.kind.replace("I", "B")) for a in row if a.kind in "FI"] for row in make("ZB-H2", p, m)]
+    assert ends(flushed("what is received before W", rows))
 
 
 def test_with_slow_messages_zb_h2_is_ahead_of_zb_h1_in_a_single_step():
@@ -427,6 +436,30 @@ def test_fetching_can_win_on_links_slower_than_the_break_even():
     assert round(seconds / 64, 1) == 3.3 and most == 4
     assert seconds_with_offload(1.0, live=8, m=64)[0] == 3 * 64
     assert seconds_with_offload(4.0, live=8, m=64)[0] > 4 * 64, "a quarter of the speed loses to recomputing"
+
+
+def test_what_fsdp_needs_beyond_what_the_layouts_count():
+    """One matrix for embedding and head, and no logits: neither was said. With both FSDP takes longer."""
+    names = {"volume": volume, "recompute": recompute, "partition": partition}
+    found = page("09_pipelines_large", "RATE", "def row", **names, make=make, simulate=simulate, Costs=Costs)
+    memory, seconds = found["memory"], found["seconds"]
+    small, large = (32, 4096), (80, 8192)
+    V, tokens = found["V"], found["TOKENS"]
+
+    def least(L, h, b):
+        return next(n for n in range(L) if sum(memory(L, h, 1, 1, 64, b, n)) + 4 * V * b * tokens / 1e9 < 72)
+
+    assert (least(*small, 2), least(*small, 4), least(*large, 2)) == (0, 7, 64)
+    for model, t, p in [(small, 1, 2), (small, 1, 4), (small, 2, 2), (large, 4, 4), (large, 4, 8), (large, 8, 2)]:
+        activations = memory(*model, t, p, 64 // (t * p))[3]
+        assert activations / p + 6 * V * tokens / t / 1e9 < activations, "there is room on the last rank"
+    for summed, tied, untied in ((2, 6.8, 7.2), (4, 8.9, 9.6)):
+        found["SUMMED"] = summed
+        took = seconds(*small, 1, 1, 64, 2)
+        traffic = (
+            8 * (4 + summed) * (12 * 32 * 4096**2 + 2 * V * 4096) / found["SLOW"]
+        )  # a step has 8 times 2 sequences
+        assert (round(took, 1), round(max(took, traffic), 1)) == (tied, untied)
 
 
 def test_what_the_layouts_for_64_accelerators_lose_and_why():
@@ -616,3 +649,23 @@ def test_which_numbers_of_micro_batches_torch_takes():
             assert takes(ScheduleInterleaved1F1B, m, 2) == (m % max(1, m // 4) == 0)
     finally:
         dist.destroy_process_group()
+
+
+def test_dropout_drawn_anew_gives_the_gradient_of_neither_network():
+    """It was said to be that of another network: the loss is of the first masks, the pass back of the second."""
+    torch.manual_seed(0)
+    layer, x = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Dropout(0.5)), torch.randn(8, 64)
+
+    def gradient(y, back):
+        (found,) = torch.autograd.grad(y, layer[0].weight, back, retain_graph=True)
+        return found
+
+    torch.manual_seed(1)
+    one, other = layer(x), layer(x)
+    torch.manual_seed(1)
+    y = checkpoint(layer, x, use_reentrant=False, preserve_rng_state=False)
+    found = gradient(y, 2 * y.detach())
+    assert torch.equal(y, one) and torch.allclose(found, gradient(other, 2 * one.detach()))
+    for y in (one, other):
+        own = gradient(y, 2 * y.detach())
+        assert (found - own).norm() > 0.5 * own.norm()
