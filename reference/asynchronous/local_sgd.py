@@ -18,7 +18,8 @@ Idea      Averaging the weights after each step is synchronous SGD (not so for A
           A rank counts as much as the samples it has seen in the phase (none: not at all).
 Sends     One all-reduce of n bytes and a count a phase: 2 (P - 1) / P n per rank and H steps, not per step.
 Price     Within a phase the ranks drift apart. If their data differ, each drifts to its own minimum. Where curvatures
-          differ, too, the average of minima is not the minimum of the average, and H > 1 converges to another point.
+          differ, too, the average of minima is not the minimum of the average, and H > 1 converges to another point
+          (at a constant rate).
           "The same rate of convergence" is proved for data that are alike, and H that is bounded.
 Left out  Adam's second moment. Averaging within nodes more often than between them: two_level.py.
 Source    Stich, "Local SGD Converges Fast and Communicates Little" (2019). Post-local: Lin, Stich, Patel and Jaggi,

@@ -11,9 +11,9 @@ Sends     allgather_sum        any codec: all-gather the wires, decode and add a
           shared_random_k_sum  linear: all ranks draw the same k elements, no indices travel   2 (P - 1)/P 4 k (ring)
           sparse_allreduce.py, powersgd.py: partial sums of sparse vectors; matrices of low rank, which are linear
           w is the bytes of a wire, w(n) of one of n elements, d the number of elements
-Price     (P - 1) w grows with every rank, and so do P decodings; 2 (P - 1)/P 4 d, the dense ring, does not. At
-          P = 2 * 4 d / w the all-gather has lost, however quick the codec is. The two others stay level; they lose
-          something on the way down, too, so there is a second error to feed back.
+Price     (P - 1) w grows with every rank, and so do P decodings; 2 (P - 1)/P 4 d, the dense ring, stays below 2 * 4 d.
+          Without latency the all-gather has lost at P = 2 * 4 d / w, however quick the codec is. The two others stay
+          level; they lose something on the way down, too, so there is a second error to feed back.
 Exact     Every rank decodes the same wires and adds them in the order of ranks: the same bits everywhere.
           A rank with a NaN cannot encode it. If it raised, the others would wait for ever, so it sends bytes of 255
           alone, which no codec makes of numbers, and all ranks raise.

@@ -65,7 +65,7 @@ def drawn(d: int, k: int, generator: Generator) -> Tensor:
 
 
 def top_k(k: Count) -> Codec:
-    """The k elements that are largest in magnitude. Biased; delta = k / d: what it drops is at most their average."""
+    """The k elements of largest magnitude. Biased; delta = k / d: they hold this share of all squares or more."""
 
     def encode(x: Tensor, generator: Generator | None) -> Tensor:
         indices = largest(x, kept_count(k, len(x)))

@@ -126,8 +126,15 @@ def test_pulling_agrees_on_the_mean_on_average_only_at_equal_speeds():
 
 def test_asynchronous_training_ends_last_because_of_its_traffic():
     """On a network that costs nothing the slow rank's own computing ends at the same moment whoever waits for whom."""
+
+    def compressed(comm, timed):
+        w, sender = timed.start(), ErrorFeedback(top_k(0.01), 40_000)
+        for step in range(8):
+            w -= 0.1 * reduce.allgather_sum(comm, sender, timed.gradient(w, step, comm.rank, comm.size)[0]) / 8
+
     ways = {
         "all-reduce": lambda comm, timed: local_sgd.train_local_sgd(comm, timed, [1] * 8, 0.1),
+        "compressed": compressed,
         "local": lambda comm, timed: local_sgd.train_local_sgd(comm, timed, [4, 4], 0.1),
         "asynchronous": lambda comm, timed: one_sided.train_one_sided(comm, timed, 8, 0.1, owners=4),
     }
@@ -140,7 +147,7 @@ def test_asynchronous_training_ends_last_because_of_its_traffic():
         return max(event.end for event in run.timeline.of(3, "compute"))
 
     free, real = networks.uniform(0.0, 0.0), networks.uniform(5e-6, 1e-9)
-    assert [last(way, free) for way in ways] == pytest.approx([8 * 1.6e-3] * 3, rel=0.02)
+    assert [last(way, free) for way in ways] == pytest.approx([8 * 1.6e-3] * 4, rel=0.02)
     ends = {way: last(way, real) for way in ways}
     assert max(ends, key=ends.get) == "asynchronous" and ends["asynchronous"] > 15e-3
 
@@ -354,7 +361,7 @@ def test_a_server_on_a_slow_network_is_late_because_of_its_one_port():
 
 
 def test_an_outer_momentum_gains_also_against_the_average_at_its_best_rate():
-    """The plain average is best at about 0.7: a rate of 1.0 does not help it, so SlowMo at 0.7 is not a longer step."""
+    """The plain average is best at about 0.8: longer steps do not help it, so SlowMo at 0.7 is not a longer step."""
     objective = Objective(MLP((64, 32, 10), seed=0), digits(), size=64)
 
     def loss(rate, outer):
@@ -363,8 +370,8 @@ def test_an_outer_momentum_gains_also_against_the_average_at_its_best_rate():
 
         return objective.loss(launch(program, RANKS).results[0])
 
-    averages = [loss(rate, local_sgd.AVERAGE) for rate in (0.7, 1.0)]
-    assert averages[0] < 1.1 * averages[1] and 1.3 * loss(0.7, local_sgd.SLOWMO) < min(averages)
+    averages = [loss(rate, local_sgd.AVERAGE) for rate in (0.7, 0.8, 1.0)]
+    assert averages[2] > averages[0] > averages[1] > 1.3 * loss(0.7, local_sgd.SLOWMO)
 
 
 def test_the_error_of_random_k_doubles_in_a_step_and_grows_by_omega_on_average_over_draws():
@@ -379,6 +386,20 @@ def test_the_error_of_random_k_doubles_in_a_step_and_grows_by_omega_on_average_o
             error = fed - roundtrip(random_k(k), fed, rng)
             norms.append(float(error.norm()))
         assert 1.3 < (norms[-1] / norms[0]) ** (1 / 17) < 4  # the square root of omega is 10
+
+
+def test_on_the_page_the_error_of_random_k_somewhat_more_than_doubles_in_a_step_on_average():
+    """Until a weight exceeds a million, after 17 steps."""
+    data = digits()
+    objective = Objective(MLP((64, 32, 10), seed=0, dtype=torch.float64), Data(data.x.double(), data.y), size=64)
+    w, norms = objective.start(), []
+    senders, rngs = [ErrorFeedback(random_k(0.01), objective.d) for _ in range(2)], [generator(0, r) for r in range(2)]
+    while w.abs().max() < 1e6:
+        w -= 0.5 * study.exchange(objective, w, len(norms), senders, rngs)[0]
+        norms.append([float(sender.error.norm()) for sender in senders])
+    assert len(norms) == 17
+    growth = [(last / first) ** (1 / 16) for first, last in zip(norms[0], norms[-1])]
+    assert growth == pytest.approx([2.1, 2.5], abs=0.1)
 
 
 def adam(objective, account, steps=60, warm_up=20):
@@ -789,9 +810,9 @@ def test_the_loss_rises_in_a_full_step_by_its_own_gradient_and_not_by_what_was_l
     assert rise["late"] < 0 < 0.03 < min(rise["both"], rise["own"])
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_by_which_factor_a_server_that_never_waits_is_first_depends_on_the_draw(monkeypatch, seed):
-    """The page's has three; in others SlowMo, the best of the methods that wait, needs two to four times as long."""
+@pytest.mark.parametrize("seed, factor", [(2, 3.95), (3, 1.66)])
+def test_by_which_factor_a_server_that_never_waits_is_first_depends_on_the_draw(monkeypatch, seed, factor):
+    """The page's has three; of five others these two, in which SlowMo is behind by the most and by the least."""
     monkeypatch.setattr(compare, "Timed", functools.partial(Timed, seed=seed))
     data, network = digits(), networks.uniform(1e-4, 1e-8)
     some = Objective(MLP((64, 32, 10), seed=0), Data(data.x[:500], data.y[:500]), 64)
@@ -799,10 +820,26 @@ def test_by_which_factor_a_server_that_never_waits_is_first_depends_on_the_draw(
 
     def half(name):
         run = launch(compare.contest, 5, name, setting, network=network, faults=[Slow(4, 4.0)])
-        return compare.time_to(max(run.results, key=len), 0.5)
+        seen = max(run.results, key=len)
+        return compare.time_to(seen, 0.5), max(look.seconds for look in seen if look.loss > 0.5)
 
-    others = [half(name) for name in ("all-reduce", "server, bounded", "local SGD", "SlowMo", "gossip")]
-    assert min(others) == others[3] and 1.9 < others[3] / half("server, asynchronous") < 4.1
+    others = [half(name)[0] for name in ("all-reduce", "server, bounded", "local SGD", "SlowMo", "gossip")]
+    first, (damped, above) = half("server, asynchronous")[0], half("server, damped")
+    assert min(others) == others[3] == pytest.approx(factor * first, rel=0.02)
+    assert damped < first < above  # the damped one gets there first, and does not stay
+
+
+def test_with_four_workers_delays_are_at_most_three_on_average_and_up_to_64():
+    """They were called small; an update is late news for at most the three other workers' gradients."""
+    data = digits()
+    some = Objective(MLP((64, 32, 10), seed=0), Data(data.x[:500], data.y[:500]), 64)
+
+    def program(comm):
+        return parameter_server.train_with_servers(comm, Timed(comm, some, 1e-2, jitter=True), 80, 0.125).log
+
+    log = launch(program, 5, network=networks.uniform(1e-4, 1e-8), faults=[Slow(4, 4.0)]).results[0]
+    late = max(log, key=lambda push: push.delay)
+    assert np.mean([push.delay for push in log]) <= 3 and (late.worker, late.delay) == (3, 64)
 
 
 def test_summed_signs_stand_still_where_votes_with_a_tie_walk_on():
