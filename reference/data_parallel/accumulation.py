@@ -8,7 +8,7 @@ Sends     What one step sends, whatever K is: one all-reduce of the gradient. Me
           as is often said; there are fewer of them for each sample. A loop that synchronises after each
           micro-batch sends K times as much (in DDP: without no_sync around forward AND backward pass).
 Exact     Divide once, by all samples (or tokens) of all micro-batches of all ranks. What one sees instead:
-              the sum of the micro-batches' means: K times too large, unless the learning rate is made K times smaller
+              the sum of the micro-batches' means: of equal parts K times too large
               their mean, loss / K: right only if all have the same count; tokens often do not
           `weights` shows what each rule makes one sample count.
           Sums of K <= 1,000 gradients in float32 are off by less than 5e-6 of their size (ten draws, the terms scatter
@@ -105,7 +105,7 @@ def relative_error(K: int, dtype: torch.dtype, compensated: bool = False, noise:
     """By how much a sum of K gradients is off, relative to it: the mean over 2,000 elements.
 
     Each element's K values scatter by `noise` (relative) around one of its own. With little noise gradients agree, and
-    in 16 bits the sum stops growing; with much the sum is small beside its terms, and their rounding weighs more.
+    in 16 bits the sum stops growing; with much terms of both signs cancel in part, and their rounding weighs more.
     """
     draw = torch.Generator().manual_seed(seed)
     common = torch.rand(2000, generator=draw, dtype=torch.float64) + 1e-3

@@ -1,4 +1,4 @@
-"""Booking: who waits for a busy port or link, and until when. First come, first served, and no hole is left unused.
+"""Booking: who waits for a busy port or link, and until when. First come, first served; holes are for who fits.
 
 Idea      When a message is ready it books its whole way: the first stretch of time, long enough for it, in which both
           ports and all links are free. What has been booked is never moved, so nobody who comes later delays it: its

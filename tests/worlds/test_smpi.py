@@ -1,11 +1,14 @@
 """The clock against SimGrid's SMPI, as it was run (chapters/data/smpi.csv, benchmarks/smpi.py)."""
 
 import csv
+from math import inf
 from pathlib import Path
 
 import pytest
 
-from reference.worlds.smpi import cases, platform, trace
+from reference.networks import SwitchTree
+from reference.networks.booking import Bookings
+from reference.worlds.smpi import HALF_CORE, KIB, MIB, Case, _allreduce, _level, _shifts, cases, platform, trace
 
 ROOT = Path(__file__).parents[2]
 STORED = {
@@ -29,6 +32,54 @@ def test_in_turns_is_as_long_where_messages_meet_in_step_or_not_at_all():
     assert (
         sum(abs(error) < 1e-3 for error in off.values()) == 17 and -0.21 < min(off.values()) < max(off.values()) < 0.4
     )
+
+
+def core_idle(case, monkeypatch) -> tuple[set[float], float]:
+    """For how long each cable to the core stands idle before its last message, and a message's time on one (s)."""
+    names, ways, held = {}, [], {}
+    taken, take = Bookings.taken, Bookings.take
+
+    def named(self, way):
+        ways.append(taken(self, way))  # kept, so that an id names one of them
+        names.update((id(times), thing) for thing, times in zip(way, ways[-1]))
+        return ways[-1]
+
+    def noted(self, now, times, lasts):
+        start = take(self, now, times, lasts)
+        for thing in (names[id(each)] for each in times):
+            held.setdefault(thing, []).append((start, lasts))
+        return start
+
+    monkeypatch.setattr(Bookings, "taken", named)
+    monkeypatch.setattr(Bookings, "take", noted)
+    case.seconds("fifo")
+    core = [messages for thing, messages in held.items() if thing[0] == 1]
+    idle = {round(max(map(sum, messages)) - sum(lasts for _, lasts in messages), 9) for messages in core}
+    return idle, core[0][0][1]
+
+
+def test_cables_to_the_core_stand_idle_for_as_long_as_two_or_four_messages(monkeypatch):
+    """Such a moment is not "too short for any message", as was said: the rest of the way is taken."""
+    (case,) = (case for network, case in CASES if network.startswith("fat") and case.name.startswith("all-to-all"))
+    idle, message = core_idle(case, monkeypatch)
+    assert idle == {round(2 * message, 9), round(4 * message, 9)}
+    monkeypatch.undo()
+    assert case.seconds("fifo") - case.seconds("fair") == pytest.approx(4 * message, rel=1e-6)
+
+
+def test_a_single_shift_takes_as_long_both_ways_by_5_and_not_by_any_distance():
+    def ratio(distance):
+        groups = _shifts(HALF_CORE, 32, distance, 64 * KIB).groups
+        once = Case("once", HALF_CORE, 32, lambda rank: groups(rank)[:1])
+        return once.seconds("fifo") / once.seconds("fair")
+
+    assert ratio(5) == pytest.approx(1) and ratio(3) > 1.19 and ratio(9) > 1.14
+
+
+def test_with_equal_latencies_a_double_tree_is_five_percent_shorter_in_turns():
+    alike = SwitchTree((_level(2, 5e-6, 1e-11), _level(8, 5e-6, 4e-11, 2), _level(inf, 5e-6, 4e-11)))
+    tree = _allreduce("double tree", alike, 32, MIB, segments=8)
+    assert tree.seconds("fifo") / tree.seconds("fair") == pytest.approx(0.95, abs=0.002)
 
 
 def test_every_case_is_stored():
