@@ -1,6 +1,7 @@
 """Claims of the pages of chapter 9 that were once made wrongly, each with runs that could refute it."""
 
 import re
+from collections import Counter, deque
 from itertools import pairwise, product
 from math import inf
 
@@ -15,13 +16,16 @@ from torch.utils.checkpoint import checkpoint
 
 from exercises.graders.ch09_pipelines import common, write
 from reference.models import GPT, Config, batch, share, text
+from reference.pages.plans import PASS_SECONDS
 from reference.perf.meter import Device
 from reference.pipeline.analysis import formulas, published, volume
 from reference.pipeline.analysis.validate import InvalidSchedule, validate
 from reference.pipeline.runtime import trainer
+from reference.pipeline.runtime.split_backward import backward_for_weights, deferred
 from reference.pipeline.schedule import Action, Schedule, flushed
 from reference.pipeline.schedules import make, search
 from reference.pipeline.schedules.interleaved import interleaved
+from reference.pipeline.schedules.plain import alternating
 from reference.pipeline.schedules.weight_gradients import Cycle, NoRoom, in_gaps
 from reference.pipeline.schedules.zero_bubble import in_line
 from reference.pipeline.simulate import Costs, activations, simulate
@@ -669,3 +673,63 @@ def test_dropout_drawn_anew_gives_the_gradient_of_neither_network():
     for y in (one, other):
         own = gradient(y, 2 * y.detach())
         assert (found - own).norm() > 0.5 * own.norm()
+
+
+def test_with_a_shorter_warm_up_1f1b_takes_longer_or_hangs():
+    """That a gradient cannot come back before was the reason given: with one forward pass fewer it can."""
+    for p, m in [(2, 2), (3, 3), (3, 7), (4, 8)]:
+        full, hangs = makespan(make("1F1B", p, m), 0), 0
+        for r in range(p - 1):
+            for fewer in range(p - r - 1):
+                warmups = [fewer if rank == r else p - rank - 1 for rank in range(p)]
+                schedule = flushed("shorter", [alternating(rank, m, n) for rank, n in enumerate(warmups)])
+                try:
+                    assert makespan(schedule, 0) > full
+                except ValueError:
+                    hangs += 1
+                    assert fewer < p - r - 2
+        assert hangs == (p - 1) * (p - 2) // 2
+
+
+def test_the_first_gradient_comes_back_earlier_under_1f1b_and_the_last_one_when_it_does_under_gpipe():
+    """Equal makespans were put down to a first gradient that cannot return earlier; each was said to come sooner."""
+    back = {}
+    for name in ("GPipe", "1F1B"):
+        times = simulate(make(name, 4, 8))
+        order = times.schedule.orders[0]
+        back[name] = {a.micro: start for a, start in zip(order, times.starts[0]) if a.kind == "B"}
+    assert min(back["1F1B"].values()) == 10 < min(back["GPipe"].values()) == 17
+    assert max(back["1F1B"].values()) == max(back["GPipe"].values()) == 31
+    assert back["1F1B"][7] > back["GPipe"][7]
+
+
+def test_where_the_last_rank_of_1f1b_waits_for_messages():
+    """The explorer's second answer: in every round trip of two neighbours, it was said."""
+    times = simulate(make("1F1B", 4, 8), Costs(send=0.25))
+    order, starts, ends = times.schedule.orders[3], times.starts[3], times.ends[3]
+    waits = {str(a): begin - end for a, begin, end in zip(order[1:], starts[1:], ends) if begin > end}
+    assert waits == dict.fromkeys(["3F2", "3F3", "3F4", "3F6", "3F7"], 0.5)
+    assert ends[order.index(Action("B", 3, 1))] > 8 and starts[order.index(Action("F", 3, 4))] < 18
+
+
+def test_the_gradients_of_norms_are_part_of_i():
+    """Each layer that has weights was said to put them off."""
+    block, queue = GPT(Config(length=8, width=8, heads=2, layers=1)).blocks[0], deque()
+    with deferred(block, queue):
+        y = block(torch.randn(2, 8, 8, requires_grad=True))
+    y.sum().backward()
+    put_off = {w.dim() for w in block.parameters() if w.grad is None}
+    norms = [leaf for leaf in block.modules() if isinstance(leaf, torch.nn.LayerNorm)]
+    assert norms and all(w.grad is not None for leaf in norms for w in leaf.parameters()) and 2 in put_off
+    backward_for_weights(queue)
+    assert all(w.grad is not None for w in block.parameters())
+
+
+def test_a_stage_of_dual_pipe_is_a_p_th_of_the_layers():
+    """A second was said to be a pass through all that a rank has, which under DualPipe are two such stages."""
+    for p in (2, 4, 8):
+        costs, schedule = PASS_SECONDS["1:1:1"].costs(make("DualPipe", p, 2 * p), 0.0), make("DualPipe", p, 2 * p)
+        assert schedule.stages == p and list(costs.F) == [1.0] * p
+        passed = [[a.stage for a in order if a.kind == "F"] for order in schedule]
+        assert all(sorted(Counter(stages).values()) == [p, p] for stages in passed)
+        assert list(PASS_SECONDS["1:1:1"].costs(make("ZB-V", p, p), 0.0).F) == [0.5] * 2 * p

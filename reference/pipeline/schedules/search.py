@@ -3,7 +3,7 @@
 Idea      Simulation is cheap, so try. An order of F and I has few numbers (how many forward passes each rank does
           first; how long a micro-batch takes from rank to rank); each W goes into a gap (weight_gradients.py), which
           may be a little too short (slack). From a good start, change one number at a time as long as it gets better.
-          What is found is never worse than a named schedule that has room: these compete.
+          What is found is never worse than a named schedule of that placement that has room: these compete.
 Left out  proof that nothing is better, but for `least_span`; small cases the tests compare with all orders there are.
 Source    Qi et al., "Zero Bubble (Almost) Pipeline Parallelism" (2023), section 3: heuristics with several settings,
           of which the best is kept; ZB-1p and ZB-2p are what they found with memory for p and for 2p activations.
