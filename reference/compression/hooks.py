@@ -72,7 +72,8 @@ def short_float(dtype: torch.dtype, divisor: float | None = None, **how) -> Call
     """A hook: the all-reduce in torch.float16 or torch.bfloat16. how: as for `allreduce`.
 
     divisor: by which to divide before, and multiply after; 1 for bfloat16 and for float16 the least power of two that
-    is not below P unless told: powers of two round nothing. If buckets hold sums over many samples, give their number.
+    is not below P unless told: powers of two round nothing that stays above 6e-5. If buckets hold sums over many
+    samples, give their number.
     """
 
     def communicate(comm, index: int, flat: Tensor):

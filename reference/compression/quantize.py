@@ -55,7 +55,8 @@ def divide(x: Tensor, scale: Tensor) -> Tensor:
 def on_grid(x: Tensor, s: int, norm: float, chunk: int | None) -> tuple[Tensor, Tensor]:
     """(scale [m, 1], s x / scale [m, chunk]): the norm of each chunk, and what is to be rounded, from -s to s."""
     parts = rows(x, chunk)
-    scale = torch.linalg.vector_norm(parts, norm, dim=1, keepdim=True)
+    scale = torch.linalg.vector_norm(parts, norm, dim=1, keepdim=True, dtype=torch.float64)  # float32 lacks (1e20)^2
+    scale = scale.to(parts.dtype)
     return scale, divide(s * parts, scale).clamp_(-s, s)  # multiplied first, so that +-scale is exactly +-s
 
 

@@ -1014,3 +1014,14 @@ def test_a_fixed_threshold_sends_too_much_because_gradients_grow_and_because_err
             w -= 0.5 * sum(sent)
         counts.append(above / 240 / 24)
     assert counts == pytest.approx([5.1, 7.9], abs=0.1)
+
+
+@pytest.mark.parametrize("size", [1e-37, 1e-30, 1e30, 1e35])
+def test_deltas_hold_for_tiny_and_for_huge_elements(size):
+    """The length of such vectors was 0 or infinite in QSGD: their squares have no place in float32."""
+    x = size * torch.linspace(0.5, 1.0, 300)
+    for each in study.codecs():
+        if each.contraction and (each.name != "fp16" or size < 1):  # which refuses large elements
+            draws = [roundtrip(each, x, generator(1, i)).double() - x for i in range(20 if each.random else 1)]
+            error = np.mean([float(e.square().sum()) for e in draws]) / float(x.double().square().sum())
+            assert error < 1.1 * (1 - each.contraction(300)) + 1e-12, each.name
