@@ -184,7 +184,7 @@ class TieredStore:
             engine.poll()
         self._going = [entry for entry in self._going if entry.down is not None]
         for entry in self._going:
-            if entry.down.done:
+            if entry.down is not None and entry.down.done:  # one whose copy was begun again is in the list twice
                 self._ended(entry)
 
     def _make_room(self, nbytes: int, what: str) -> None:

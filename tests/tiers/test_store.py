@@ -103,6 +103,24 @@ def test_values_are_right_in_every_budget_down_to_the_lowest(operations, extra):
     on_one(program)
 
 
+def test_a_copy_that_is_begun_again_ends_once():
+    """The tensor is changed while the first copy goes down: the second one is of what it is now."""
+
+    def program(comm):
+        store = TieredStore(comm, 2400, [StoreTier(HostStorage(), SLOW)])
+        store.put("a", filled(1))
+        store.start_down("a")
+        with store.use("a") as (a,):
+            a.add_(1)
+            del a
+        store.start_down("a")
+        mpi.compute(comm, 10)
+        with store.use("a") as (a,):
+            return a.unique().tolist(), store["a"].clean, store.bytes_down
+
+    assert on_one(program) == ([2.0], True, 800)
+
+
 def test_the_same_on_real_ranks_with_files_and_an_object_store(world, tmp_path):
     operations = [("add", set("abc")), ("add", set("de")), ("add", set("ab")), ("drop", set("b")), ("add", set("abe"))]
 
