@@ -1,4 +1,4 @@
-"""1F1B with torch.distributed.pipelining alone, over gloo on CPUs; NCCL and devices differ in two lines.
+"""1F1B with torch.distributed.pipelining alone, over gloo on CPUs; for NCCL and devices see the two comments.
 
 torchrun --nproc-per-node 4 chapters/production/pipeline.py
 """

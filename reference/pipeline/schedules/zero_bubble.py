@@ -181,7 +181,7 @@ V_HALF_IDLE = Form(v_half_idle, "(3(p - 1) - p mod 2) F / 2", "p > 1, m >= p, F 
 V_HALF = ScheduleRecord(
     name="V-Half",
     make=v_half,
-    idea="stages in a V, half of 1F1B's memory for half of its bubble",
+    idea="stages in a V: about half of 1F1B's memory, and half of its bubble if F = I = W",
     source="Qi et al. (2024)",
     elsewhere={},
     placement=V_SHAPE,
@@ -218,7 +218,7 @@ V_MIN_IDLE = Form(v_min_idle, "(4(p - 1) - 1) F / 2", "p > 1, F = I = W")
 V_MIN = ScheduleRecord(
     name="V-Min",
     make=v_min,
-    idea="stages in a V, a third of 1F1B's memory for two thirds of its bubble",
+    idea="stages in a V: about a third of 1F1B's memory, and two thirds of its bubble if F = I = W",
     source="Qi et al. (2024)",
     elsewhere={},
     placement=V_SHAPE,
