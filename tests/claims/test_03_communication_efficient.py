@@ -20,7 +20,9 @@ from reference.compression import (
     bf16,
     codec,
     damped,
+    dgc,
     float32,
+    hooks,
     importance,
     int8,
     powersgd,
@@ -1043,3 +1045,34 @@ def test_deltas_hold_for_tiny_and_for_huge_elements(size):
             draws = [roundtrip(each, x, generator(1, i)).double() - x for i in range(20 if each.random else 1)]
             error = np.mean([float(e.square().sum()) for e in draws]) / float(x.double().square().sum())
             assert error < 1.1 * (1 - each.contraction(300)) + 1e-12, each.name
+
+
+@study.one_thread()
+def test_without_masking_the_velocity_may_end_ahead():
+    """The page shows one run, in which it ends behind."""
+    data, ahead = digits(), []
+    for seed in range(4):
+        model, ends = MLP((64, 32, 10), seed=seed, dtype=torch.float64), []
+        objective = Objective(model, Data(data.x.double(), data.y), size=64)
+        for masking in (True, False):
+            w = objective.start()
+            senders = [dgc.MomentumCorrection(top_k(0.01), objective.d, 0.9, masking=masking) for _ in range(2)]
+            for step in range(100):
+                shares = [objective.gradient(w, step, rank, 2)[0] / 64 for rank in range(2)]
+                w -= 0.1 * sum(roundtrip(sender, g) for sender, g in zip(senders, shares))
+            ends.append(objective.loss(w))
+        ahead.append(ends[1] < ends[0])
+    assert ahead == [False, False, True, True]
+
+
+def test_what_a_ring_of_bfloat16_loses_depends_on_when_the_large_number_joins():
+    """Of 256 and fifteen ones, which are 272 in bfloat16: the page printed the one block in which all ones are lost."""
+
+    def program(comm):
+        flat = torch.full((16,), 256.0 if comm.rank == 1 else 1.0)
+        hooks.short_float(torch.bfloat16, algorithm="ring")(comm, 0, flat).Wait()
+        return flat.tolist()
+
+    sums = launch(program, 16).results[0]
+    assert sums[1:] == sorted(sums[1:], reverse=True)  # block 1 begins with rank 2 and meets the 256 last
+    assert min(sums) == 256 and max(sums) == 272 and len(set(sums)) == 5
