@@ -527,6 +527,21 @@ def test_polling_costs_time():
     assert times(program, 2) == [True, True]
 
 
+def test_what_takes_no_time_and_what_takes_a_moment():
+    """Computing that is not declared, and groups; but not Shrink, and not the questions of failure mitigation."""
+
+    def program(comm):
+        clock = []
+        for act in (lambda: sum(range(10_000)), lambda: comm.Split(0).Free(), comm.Get_failed, comm.Is_revoked):
+            act()
+            clock.append(mpi.wtime(comm))
+        comm.Shrink()
+        return clock, mpi.wtime(comm)
+
+    clock, shrunk = launch(program, 3).results[0]
+    assert clock == pytest.approx([0.0, 0.0, 1e-7, 2e-7]) and shrunk > 1e-6
+
+
 def test_a_barrier_ends_after_the_last_has_come():
     def program(comm):
         mpi.compute(comm, float(comm.rank))

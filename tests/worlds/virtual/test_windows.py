@@ -29,6 +29,21 @@ def puts_to_the_right(comm):
     return seen == [comm.rank, 10 + left, 10 + left, comm.rank]
 
 
+def test_two_puts_to_one_place_in_one_epoch_are_not_seen():
+    """A mistake that ends no launch: which of the two stays is undefined in MPI."""
+
+    def program(comm):
+        window, mine = window_of(comm, 1)
+        window.Fence()
+        window.Put(np.full(1, 10.0 + comm.rank), 0)
+        window.Fence()
+        seen = mine[0]
+        window.Free()
+        return seen
+
+    assert launch(program, 2).results[0] in (10.0, 11.0)
+
+
 def gets_from_every_rank(comm):
     window, _ = window_of(comm, 3)
     window.Lock_all()
