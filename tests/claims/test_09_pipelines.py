@@ -94,7 +94,8 @@ def test_fewer_stages_help_on_a_slow_network():
         found: dict[str, list[float]] = {}
         for p in (2, 4, 8, 16):
             share = 16 / p  # F, I and W of a rank
-            for name, schedule in candidates(p, 64 * p // 16).items():
+            m = 64 * p // 16
+            for name, schedule in (candidates(p, m) | {"v = 4": interleaved(p, m, v=4)}).items():
                 costs = Costs(share, share, share, send=send).chunked(schedule.stages // p)
                 found.setdefault(name, []).append(simulate(schedule, costs).makespan)
         for name, seconds in found.items():
