@@ -9,8 +9,9 @@ Idea      One of K workers takes four times as long. How long until the loss is 
           Measured is the loss of the server's weights, of the average after each phase, or of worker 1's own weights
           (gossip), at each update, on the virtual clock; to look takes no time there.
 Price     Synchronous methods are as good per sample as one rank, and as slow per second as the slowest. Asynchronous
-          ones waste no second, and pay in gradients that are late. A server is simple and knows all the delays, but its
-          port carries everything; gossip spreads the traffic evenly, but nobody has the model.
+          ones do not wait for the slowest (bounded ones at times do), and pay in gradients that are late. A server is
+          simple and knows all the delays, but its port carries everything; gossip spreads the traffic evenly, but
+          nobody has the model.
 Exact     On the virtual cluster two contests give the same bits. On real ranks, arrival decides, and every run differs
           (the synchronous methods, local SGD and gossip on a graph excepted: only their times do).
 """
