@@ -136,7 +136,7 @@ def test_the_usual_rate_teaches_each_model(capsys, model, optimizer):
     options = ["--model", model, "--optimizer", optimizer, "--steps", "50", "--batch", "16", "--json"]
     assert virtually(1, *options) == [0]
     losses = json.loads(capsys.readouterr().out)["losses"]
-    assert sum(losses[-5:]) / 5 < 0.9 * losses[0]
+    assert sum(losses[-5:]) / 5 < 0.95 * losses[0]
 
 
 ZERO = [  # ranks, options, what is said of the layout
