@@ -6,7 +6,7 @@ Idea      A gradient passes through three machines: it is encoded, sent, and dec
           tells, by the port of networks/priority.py, three times in a row.
           whole          one part when the backward pass is through: the machines wait for each other
           layer_wise     a part for each layer, when its gradient is there: as many starts as layers, and the largest
-                         layer passes through the three machines alone
+                         layer is encoded, sent and decoded one after the other
           chunk_wise     the gradient, last layer first, cut every so many bytes: small layers share a start, large ones
                          fill all three machines at once
           priority_wise  chunks, but what the next forward pass needs first overtakes in all three queues
