@@ -364,10 +364,11 @@ def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, mem
     the quickest of the others wins. A step is (m + p - 1) (fixed + b slope) times three: many micro-batches have a
     small bubble, few have little fixed cost, and the best is near sqrt((p - 1) batch slope / fixed).
 
-    1F1B keeps min(m, p) micro-batches of batch / m samples: more micro-batches need LESS memory. So "the largest m that
-    fits" has it the wrong way round; m times b is the batch, whatever m is. And bytes and seconds of a micro-batch both
-    go with b: a link that is too slow is so for any m, but for the fixed costs. Only alpha speaks against many
-    micro-batches, and fixed hides it. Follow-up: when does halving the batch on twice as many pipelines beat any m?
+    1F1B keeps min(m, p) micro-batches of batch / m samples: beyond p, more micro-batches need LESS memory. So "the
+    largest m that fits" has it the wrong way round; m times b is the batch, whatever m is. And bytes and seconds of a
+    micro-batch both go with b: a link that is too slow is so for any m, but for the fixed costs. Only alpha speaks
+    against many micro-batches, and fixed hides it. Follow-up: when does halving the batch on twice as many pipelines
+    beat any m?
     """
     best = None
     for m in range(1, batch + 1):
