@@ -15,7 +15,7 @@ Exact     1F1B-I: 12 rates of the zero-bubble paper, with layers / p chunks a ra
           we find their 12 rates.
           ZB-2p is a found order, not a rule: find_schedule gets within 0.004 of it where that was tried.
           Samples a second, measured: 4 to 8 % fewer than the rates promise, 1F1B-I 8 to 15 %. Optimizer, data, and what
-          messages take from passes are not in the model; which of them it is, these data do not tell.
+          messages take from passes are not in the model; whether it is one of them, the data do not tell.
 """
 
 from __future__ import annotations
