@@ -53,8 +53,8 @@ def gains_of_accumulation():
     when micro-batches differ, as they do in tokens (E). BatchNorm is the exception, because its statistics are made
     in the forward pass (not F). Gradients are added in place, so forgetting zero_grad costs no memory and makes every
     later update wrong, which is worse: nothing fails (not G). DDP does not know what is to come and all-reduces each
-    time, unless forward and backward pass of all micro-batches but the last run under no_sync (H). The rate follows
-    the global batch: linearly for SGD, by the square root for Adam (not I). Follow-up: what is left of B if the
+    time, unless the forward passes of all micro-batches but the last run under no_sync (H). The rate follows the
+    global batch: linearly for SGD, by the square root for Adam (not I). Follow-up: what is left of B if the
     gradients are sharded, as in ZeRO-2, and cannot stay whole on a rank between micro-batches?
     """
     return "BCEH"
@@ -173,8 +173,8 @@ def accumulate(comm, gradients, counts, size):
     gradient and one number, however many micro-batches there were: the traffic for each sample falls by K.
 
     Nothing is sent inside the loop, so ranks may have different numbers of micro-batches, also none, and nobody
-    waits: all meet once, in a call that each makes. In PyTorch this is no_sync around forward and backward pass of
-    all micro-batches but the last; without it DDP sends K times as much, and with ranks that differ it hangs.
+    waits: all meet once, in a call that each makes. In PyTorch this is no_sync around all micro-batches but the last,
+    their forward passes too; without it DDP sends K times as much, and with ranks that differ it hangs.
     Dividing each loss by K, as tutorials do, is right for equal micro-batches only; in tokens they often are
     not. Add in float32 or better: in bfloat16, 256 + 1 is 256. Follow-up: K micro-batches take K times the memory
     for activations if all losses are added up and backward is called once. Why is it called K times instead?

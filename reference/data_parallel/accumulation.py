@@ -6,7 +6,7 @@ Before    one batch of B samples a rank: activations of B, one all-reduce
 After     K micro-batches of B / K: activations of B / K, one all-reduce. The global batch is K B_micro P samples
 Sends     What one step sends, whatever K is: one all-reduce of the gradient. Messages do not become larger,
           as is often said; there are fewer of them for each sample. A loop that synchronises after each
-          micro-batch sends K times as much (in DDP: without no_sync around forward AND backward pass).
+          micro-batch sends K times as much (in DDP: without no_sync around the FORWARD pass).
 Exact     Divide once, by all samples (or tokens) of all micro-batches of all ranks. What one sees instead:
               the sum of the micro-batches' means: of equal parts K times too large
               their mean, loss / K: right only if all have the same count; tokens often do not

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -109,8 +111,9 @@ def _started(layers_a_bucket: int, steps: int, **options) -> list:
 
 @oracle
 def ddp_orders(rank: int, ranks: int) -> dict[str, list]:
-    """The same for buckets of one layer in two steps, as DDP is by default and where it looks for unused parameters."""
-    return {"rebuilds": _started(1, 2), "finds unused": _started(1, 2, find_unused_parameters=True)}
+    """The same for buckets of one layer: by default, where DDP looks for unused parameters, and with a static graph."""
+    finds_unused, static = _started(1, 2, find_unused_parameters=True), _started(1, 3, static_graph=True)
+    return {"rebuilds": _started(1, 2), "finds unused": finds_unused, "static": static}
 
 
 @oracle
@@ -127,20 +130,17 @@ def ddp_gradient_memory(rank: int, ranks: int) -> tuple[bool, bool]:
 
 
 @oracle
-def ddp_no_sync_around(rank: int, ranks: int) -> tuple[float, float]:
-    """The gradient, of mean 2 over the ranks, with no_sync around the backward pass only, and around both passes."""
+def ddp_no_sync_around(rank: int, ranks: int) -> list[float]:
+    """The gradient, of mean 2 over the ranks, with no_sync around the backward pass, the forward pass, and both."""
     found = []
-    for forward_inside in (False, True):
+    for forward_inside, backward_inside in ((False, True), (True, False), (True, True)):
         ddp, x = DistributedDataParallel(nn.Linear(1, 1, bias=False)), torch.full((1, 1), rank + 1.0)
-        if forward_inside:
-            with ddp.no_sync():
-                ddp(x).sum().backward()
-        else:
+        with ddp.no_sync() if forward_inside else nullcontext():
             total = ddp(x).sum()
-            with ddp.no_sync():
-                total.backward()
+        with ddp.no_sync() if backward_inside else nullcontext():
+            total.backward()
         found.append(ddp.module.weight.grad.item())
-    return found[0], found[1]
+    return found
 
 
 @oracle
