@@ -1,12 +1,13 @@
 """All-reduce that chooses its algorithm: by size, number of ranks, and what is known of the network.
 
-Idea      There is a formula for the time of every algorithm, so ask all of them and take the least. Where two meet is
+Idea      There is a formula for the time of every algorithm, so ask many of them and take the least. Where two meet is
           computed, for this network and this number of ranks; it is no constant of nature. The "256 KB" or "10 MB"
           below which one "should use a tree" come without a machine.
           On the virtual cluster its network is known, and the formulas are those of its clock; on real ranks a Fit of
           this machine (fit.py) is.
           On any other network than a uniform one the schedules themselves are timed (evaluate.py), contention included;
-          where ranks form nodes, the hierarchical one is a candidate.
+          where ranks form nodes, the hierarchical one is a candidate. It is none on a uniform network, where it or a
+          torus may still be quicker than all that are asked: 35 ranks as 5 x 7, for one.
 Price     k small arrays reduced one by one cost k latencies; copied into one buffer, they cost one (cost.aggregated).
           That takes two copies, and the first waits for the last to be ready; what could have been sent meanwhile is
           overlap lost (cost.finish). So frameworks aggregate up to a limit: buckets.
@@ -63,7 +64,7 @@ def predict(algorithm: str, P: int, count: int, itemsize: int, machine: Network 
 
 
 def choose(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Choice:
-    """The fastest algorithm. Where schedules are evaluated this takes milliseconds to seconds; it is remembered.
+    """The fastest of the candidates. Where schedules are evaluated this takes milliseconds to seconds; it is remembered.
 
     Raises TypeError for what is neither a network nor a Fit.
     """

@@ -90,6 +90,21 @@ def test_the_ring_wins_beside_a_power_of_two_only_because_of_the_fold(P):
         assert seconds == pytest.approx(expected) and seconds <= ring_allreduce_cost(P, n, 1, LINK).seconds * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("P", "name", "how", "rounds"),
+    [
+        (35, "torus", {"width": 5}, 20),
+        (4, "hierarchical", {"ranks_per_node": 2, "across": "recursive doubling"}, 3),
+    ],
+)
+def test_schedules_on_two_levels_beat_the_flat_ones_of_the_map_on_a_uniform_network(P, name, how, rounds):
+    n = P * 2**20
+    waiting = networks.uniform(*LINK[:2], gap=float("inf"))
+    seconds = predict(name, P, n, 1, waiting, **how)
+    assert seconds == pytest.approx(rounds * LINK.alpha + 2 * (P - 1) / P * n * LINK.beta)
+    assert seconds < choose(P, n, 1, waiting).seconds
+
+
 def test_passing_whole_arrays_around_sends_half_of_p_times_the_ring():
     def pass_around(comm, count):
         right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
