@@ -64,7 +64,7 @@ def predict(algorithm: str, P: int, count: int, itemsize: int, machine: Network 
 
 
 def choose(P: int, count: int, itemsize: int, machine: Network | fit.Fit) -> Choice:
-    """The fastest of the candidates. Where schedules are evaluated this takes milliseconds to seconds; it is remembered.
+    """The fastest candidate. Where schedules are evaluated this takes milliseconds to seconds; it is remembered.
 
     Raises TypeError for what is neither a network nor a Fit.
     """
