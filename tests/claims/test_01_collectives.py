@@ -465,6 +465,17 @@ def test_turns_take_longer_than_sharing_where_one_block_is_longer_though_all_lin
     assert turns / shared - 1 == pytest.approx(slower, abs=0.01)
 
 
+def test_in_turns_the_owner_adds_while_the_next_block_comes_and_shared_blocks_come_at_the_same_time():
+    def seconds(gamma, sharing):
+        def direct(comm):
+            allreduce(comm, np.zeros(8 * 64), algorithm="direct")
+
+        return launch(direct, 8, network=networks.uniform(1e-6, 1e-9, gamma), sharing=sharing).seconds
+
+    assert seconds(0.0, "fair") == pytest.approx(seconds(0.0, "fifo"))
+    assert seconds(1e-9, "fair") > 1.2 * seconds(1e-9, "fifo")
+
+
 def test_the_search_finds_node_by_node_where_it_does_not_begin_there():
     """Unless told, `assign` begins with the order of numbers, and here that is node by node already."""
     P, n, how = 16, 2**20, {"ranks_per_node": 4}
