@@ -204,6 +204,14 @@ def test_over_numbers_of_ranks_the_forms_differ_and_the_hierarchical_one_holds()
     assert off("hierarchical", (32,), (128,)) < 0.08 and off("ring", (32,), (128,)) > 0.25
 
 
+@pytest.mark.parametrize(("known", "error"), [((32, 64), 0.048), ((32,), 0.105)])
+def test_the_leader_form_holds_at_16_nodes_as_well_as_the_hierarchical_one(known, error):
+    fitted, left = ([each for each in by_nodes() if each[0] in ranks] for ranks in (known, (128,)))
+    how = {"ranks_per_node": 8}
+    found = fit.line_errors("leader", fit.fit_line("leader", fitted, **how), left, **how)
+    assert np.abs(found).mean() == pytest.approx(error, abs=1e-3)
+
+
 def test_beyond_the_ranks_of_the_fit_a_ring_across_the_nodes_fails():
     """512 nodes, from a fit to 4, 8 and 16: four times the time; with halving-doubling across 22 %, and 20 % at 16."""
     far = {name: off(name, (32, 64, 128), (4096,)) for name in FORMS}
