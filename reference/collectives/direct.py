@@ -1,7 +1,7 @@
 """Direct exchange: every rank talks to every other, with all its messages under way at once.
 
 Idea      Rank r wants the sum of the blocks r: let everybody send theirs to it. No message depends on another, so all
-          are posted together, and whoever is late holds up nobody but himself.
+          are posted together. (Each rank needs a block from every other, so a rank that is late holds up all.)
 Price     Each way P - 1 blocks, as the ring, but one latency: (P - 1) (g + n_P beta) + alpha - g. While a block comes
           in, the one before it is added.
           Two waits instead of the ring's 2 (P - 1).

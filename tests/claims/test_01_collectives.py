@@ -476,6 +476,17 @@ def test_in_turns_the_owner_adds_while_the_next_block_comes_and_shared_blocks_co
     assert seconds(1e-9, "fair") > 1.2 * seconds(1e-9, "fifo")
 
 
+@pytest.mark.parametrize("name", ["direct", "ring", "recursive doubling"])
+def test_a_rank_that_is_late_holds_up_all_others_in_a_direct_exchange_too(name):
+    def late(comm):
+        if comm.rank == 2:
+            mpi.compute(comm, 1e-3)
+        allreduce(comm, np.zeros(800), algorithm=name)
+        return mpi.wtime(comm)
+
+    assert min(launch(late, 5, network=networks.uniform(1e-6, 1e-9)).results) > 1e-3
+
+
 def test_the_search_finds_node_by_node_where_it_does_not_begin_there():
     """Unless told, `assign` begins with the order of numbers, and here that is node by node already."""
     P, n, how = 16, 2**20, {"ranks_per_node": 4}
