@@ -102,6 +102,20 @@ def test_fewer_stages_help_on_a_slow_network():
             assert seconds == sorted(seconds), (send, name)
 
 
+def test_on_slow_links_the_sum_over_replicas_speaks_for_more_stages():
+    """Fewer stages were said to help on a slow network: not without end, if the sum over replicas is not hidden."""
+    names = {"volume": volume, "recompute": recompute, "partition": partition}
+    found = page("09_pipelines_large", "RATE", "def row", **names, make=make, simulate=simulate, Costs=Costs)
+    took = {}
+    for slow in (50e9, 5e9):
+        for summed in (2, -2):  # -2: neither sums nor gathers
+            found.update(SLOW=slow, SUMMED=summed)
+            took[slow, summed] = [round(found["seconds"](32, 4096, 1, p, 64 // p), 1) for p in (2, 4, 8)]
+    assert took[5e9, 2][:2] == [10.1, 9.5] and took[5e9, 2][2] > 9.5
+    for key in ((50e9, 2), (50e9, -2), (5e9, -2)):
+        assert took[key] == sorted(took[key]), "the fewer stages, the shorter"
+
+
 def test_in_what_order_deepspeeds_sends_and_receives_end():
     """Neighbours must differ in what they do first: either way round ends, one order for all hangs."""
     names = page("09_pipelines_practice", "def ordered_sends", "rules", np=np, make=make)
