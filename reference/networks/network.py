@@ -15,7 +15,7 @@ Price     LogGP: a message of n bytes holds the sender's port, all links of its 
           served first (booking.py); or messages share them (launch(..., sharing="fair")). A reduction costs gamma
           seconds per byte.
 Source    Hockney (1994) for alpha and beta; Alexandrov, Ionescu, Schauser & Scheiman, "LogGP" (1995) for g and G, which
-          is beta here, and for alpha = L + 2 o + g: unless launch is told an overhead, o is a part of the latency.
+          is beta here, and for alpha = L + 2 o: unless launch is told an overhead, o is a part of the latency.
           The gap, unless told: DeepEP's 1,024 messages in 194 us over 50 GB/s leave 42 ns for each (DeepSeek-AI 2025,
           docs/legacy.md, low-latency dispatch on 256 ranks); a card alone is quicker, a processor that posts is slower.
 Left out  Messages that overtake each other on the way, and ways that depend on the load.

@@ -487,6 +487,14 @@ def test_a_rank_that_is_late_holds_up_all_others_in_a_direct_exchange_too(name):
     assert min(launch(late, 5, network=networks.uniform(1e-6, 1e-9)).results) > 1e-3
 
 
+@pytest.mark.parametrize("k", [1, 2, 1024])
+def test_alpha_is_the_latency_and_two_overheads_of_loggp(k):
+    """Each byte goes G after the one before it, a message g after the last byte of the one before it."""
+    L, o, g, G, n = 2e-6, 0.5e-6, 40e-9, 1e-10, 7389
+    expected = o + k * n * G + (k - 1) * g + L + o
+    assert cost.in_flight(k, k * n, Link(L + 2 * o, G, gap=g)).seconds == pytest.approx(expected)
+
+
 def test_the_search_finds_node_by_node_where_it_does_not_begin_there():
     """Unless told, `assign` begins with the order of numbers, and here that is node by node already."""
     P, n, how = 16, 2**20, {"ranks_per_node": 4}
