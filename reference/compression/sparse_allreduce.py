@@ -16,7 +16,8 @@ Sends     The ranks' supports differ, so a partial sum has more elements than it
           lost, unless the ranks keep it.
 Price     The sum has up to P k elements, and all of them must reach everybody: as many as in an allgather of the P
           vectors (reduce.py). Less only where supports overlap; and never more than 4 d bytes, half of what a dense
-          ring sends. So with enough ranks the gain over the dense ring is a factor of about 2, however small k is.
+          ring sends. So with enough ranks `direct` gains a factor of about 2 over the dense ring, however small k is,
+          and the ring, which fills in on the way, nothing.
 Source    Renggli et al., "SparCML: High-performance sparse communication for machine learning" (2019): the schedules
           on sparse vectors, and the switch to dense. Shi et al., "A distributed synchronous SGD algorithm with global
           top-k sparsification for low bandwidth networks" (2019): gTop-k.
