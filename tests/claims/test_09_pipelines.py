@@ -209,10 +209,11 @@ def test_megatrons_gains_with_four_chunks():
 
 
 def test_the_shortest_step_of_cut_sequences():
-    """About 128 parts of equal length; about 64 of equal seconds."""
+    """About 100 parts of equal length, about 58 of equal seconds: the table has 128 and 64, and these were told."""
     work = subsequences.blocks(h=4096, layers=4, rate=400e12, fixed=2e-3)
-    for cut_by, best in ((subsequences.equal_lengths, 128), (subsequences.equal_seconds, 64)):
-        seconds = {n: subsequences.times(8, 2, cut_by(131_072, n, work), work).makespan for n in (32, 64, 128, 256)}
+    for cut_by, best in ((subsequences.equal_lengths, 100), (subsequences.equal_seconds, 58)):
+        tried = (32, 48, 58, 64, 84, 100, 116, 128)
+        seconds = {n: subsequences.times(8, 2, cut_by(131_072, n, work), work).makespan for n in tried}
         assert min(seconds, key=seconds.get) == best
 
 
@@ -274,7 +275,7 @@ def test_gradients_that_are_summed_in_four_bytes_change_which_layout_is_best():
     large, small = (80, 8192), (32, 4096)
     printed = [(small, (1, 2, 32)), (small, (1, 4, 16)), (small, (2, 2, 16)), (large, (1, 8, 8)), (large, (2, 4, 8))]
     before = [seconds(*model, *layout) for model, layout in printed]
-    for nbytes, of_fsdp, of_two in ((2, 6.8, 7.5), (4, 8.9, 7.6)):
+    for nbytes, of_fsdp, of_two in ((2, 6.8, 7.5), (4, 9.0, 7.6)):
         found["SUMMED"] = nbytes
         assert round(seconds(*small, 1, 1, 64, b=2), 1) == of_fsdp
         assert round(seconds(*small, 1, 2, 32), 1) == of_two
@@ -285,7 +286,45 @@ def test_gradients_that_are_summed_in_four_bytes_change_which_layout_is_best():
     layouts = [(t, p, 64 // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2, 4, 8, 16) if 1 < t * p <= 64]
     fits = {layout: seconds(*large, *layout) for layout in layouts if sum(memory(*large, *layout)) < 72}
     assert min(fits, key=fits.get) == (4, 4, 4)
-    assert seconds(*large, 1, 1, 64, b=2, again=62) / fits[4, 4, 4] == pytest.approx(1.116, abs=1e-3)
+    assert seconds(*large, 1, 1, 64, b=2, again=62) / fits[4, 4, 4] == pytest.approx(1.122, abs=1e-3)
+
+
+def test_with_gradients_in_four_bytes_fsdp_needs_half_more_tokens_to_hide_them():
+    """A third more was said: 8 in place of 6 bytes. The backward pass has 6 of the 8, and two thirds of the FLOPs."""
+
+    def longer(tokens, summed, layers=80, compute=400e12, link=50e9):
+        """One forward and one backward pass; a link that gathers one layer ahead and sends gradients behind."""
+        free = ended = 0.0
+        for flops, leaves in ((2, 0), (4, summed)):
+            free = there = max(free, ended) + 2 / link
+            for layer in range(layers):
+                start = max(ended, there)
+                if layer + 1 < layers:
+                    free = there = max(free, start) + 2 / link
+                ended = start + flops * tokens / compute
+                if leaves:
+                    free = max(free, ended) + leaves / link
+        return max(ended, free) / (6 * layers * tokens / compute) - 1
+
+    assert longer(8000, 2) < 0.02 and longer(8000, 4) > 0.3
+    assert longer(8000 * 4 / 3, 4) > 0.09 and longer(8000 * 3 / 2, 4) < 0.02
+
+
+def test_with_two_stages_rank_0_has_more_than_half_of_the_layers():
+    """The seconds were those of the best cut, the memory that of a cut in halves."""
+    names = {"volume": volume, "recompute": recompute, "partition": partition}
+    found = page("09_pipelines_large", "RATE", "def row", **names, make=make, simulate=simulate, Costs=Costs)
+    for L, h, p, first in [
+        (32, 4096, 2, 17),
+        (32, 4096, 4, 8),
+        (80, 8192, 2, 41),
+        (80, 8192, 4, 20),
+        (80, 8192, 16, 5),
+    ]:
+        head, slowest = found["V"] / (12 * h), found["cut"](L, h, p).seconds
+        least = L - (p - 2) * int(slowest + 1e-9) - int(slowest - head + 1e-9)
+        weights = (12 * h * h * first + found["V"] * h) * 2 / 1e9
+        assert max(least, L // p) == first and found["memory"](L, h, 1, p, 64 // p)[0] == pytest.approx(weights)
 
 
 def test_the_flags_of_the_layout_for_64_accelerators_are_the_planners():
@@ -472,7 +511,7 @@ def test_what_fsdp_needs_beyond_what_the_layouts_count():
     for model, t, p in [(small, 1, 2), (small, 1, 4), (small, 2, 2), (large, 4, 4), (large, 4, 8), (large, 8, 2)]:
         activations = memory(*model, t, p, 64 // (t * p))[3]
         assert activations / p + 6 * V * tokens / t / 1e9 < activations, "there is room on the last rank"
-    for summed, tied, untied in ((2, 6.8, 7.2), (4, 8.9, 9.6)):
+    for summed, tied, untied in ((2, 6.8, 7.2), (4, 9.0, 9.6)):
         found["SUMMED"] = summed
         took = seconds(*small, 1, 1, 64, 2)
         traffic = (
