@@ -26,7 +26,7 @@ Price     With R(S) = h + 2 (S - 1) rounds each way, h about 2 log2 P, segments 
 Left out  Beginning the way down before the way up has ended. With it one tree would still cost 3 n beta: that many
           bytes an inner rank sends, and receives.
 Source    Sanders, Speck & Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (2009);
-          Jeaugey, "Massively scale your deep learning training with NCCL 2.4" (2019) uses their idea.
+          Jeaugey, "Massively scale your deep learning training with NCCL 2.4" (2019) uses their idea across nodes.
 """
 
 from __future__ import annotations
