@@ -787,3 +787,12 @@ def test_a_stage_of_dual_pipe_is_a_p_th_of_the_layers():
         passed = [[a.stage for a in order if a.kind == "F"] for order in schedule]
         assert all(sorted(Counter(stages).values()) == [p, p] for stages in passed)
         assert list(PASS_SECONDS["1:1:1"].costs(make("ZB-V", p, p), 0.0).F) == [0.5] * 2 * p
+
+
+def test_how_often_breadth_first_gathers_sharded_weights():
+    """As often as a rank changes its chunk was said: the first chunk has to be gathered, too, after each step."""
+    for p, m, v in [(2, 2, 1), (4, 8, 2), (4, 9, 3)]:
+        for order in make("breadth first", p, m, v):
+            stages = [action.stage for action in order if action.kind in "FB"]
+            runs = 1 + sum(one != other for one, other in pairwise(stages))
+            assert runs == 2 * v - 1

@@ -22,7 +22,7 @@ After     What is needed is not groups of p but of at least p. As many of them a
 Sends     p v - 1 boundaries instead of p - 1, which is more than v times as many, and a link from rank p - 1 to rank 0.
 Price     Lead 2 keeps more activations: v p + p - 1 of a chunk on rank 0 instead of v p.
           Breadth first: one group of all m, all forward passes first. A rank changes its chunk 2v - 2 times in a step,
-          so fully sharded weights are gathered that often, and the gradients of a chunk are done, and can travel,
+          so fully sharded weights are gathered 2v - 1 times, and the gradients of a chunk are done, and can travel,
           while the next chunk computes. All m micro-batches are kept for it. Depth first is Lamy-Poirier's name for
           Megatron's.
 Source    Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (2021).
