@@ -581,3 +581,28 @@ def test_what_two_senders_leave_of_a_port_does_not_count_what_they_send_too_much
         total = congestion.linear_control([40.0, 5.0], 50.0, up, down, steps=400)[-100:].sum(axis=1)
         assert total.max() > 50 and total.mean() == pytest.approx(sent, abs=0.01)
         assert np.minimum(total, 50).mean() == pytest.approx(through, abs=0.01)
+
+
+def test_a_leader_is_the_weaker_form_for_large_arrays_only_also_with_a_card_for_each_rank():
+    """E4-53, on 8 nodes of 8: it has 6 rounds inside a node, and the hierarchical schedule 14."""
+    machine = networks.two_level(8, 1e-6, 1 / 300e9, 5e-6, 1 / 25e9, nics=8)
+    ahead = []
+    for n in (2**14, 2**26):
+        leader, hierarchical = (
+            min(
+                predict(name, 64, n // 8, 8, machine, ranks_per_node=8, across=across)
+                for across in ("ring", "recursive doubling", "halving-doubling")
+            )
+            for name in ("leader", "hierarchical")
+        )
+        ahead.append(hierarchical / leader)
+    assert ahead == [pytest.approx(1.26, abs=0.01), pytest.approx(0.18, abs=0.03)]
+
+
+def test_node_by_node_is_the_shortest_ring_only_if_it_is_rack_by_rack_too():
+    """Racks of two nodes of two ranks: both orders see each node once."""
+    network = SwitchTree((Level(2, 1e-6, 1e-11), Level(4, 2e-6, 4e-11), Level(8, 5e-6, 8e-11)))
+    seconds, ring = placement.distances(network, 8, nbytes=2**20), np.roll(np.eye(8), 1, axis=1)
+    by_racks, to_and_fro = (placement.cost(order, ring, seconds) for order in ([*range(8)], [0, 1, 4, 5, 2, 3, 6, 7]))
+    shortest = min(placement.cost((0, *rest), ring, seconds) for rest in permutations(range(1, 8)))
+    assert shortest == pytest.approx(by_racks) and to_and_fro > 1.2 * by_racks
