@@ -6,7 +6,8 @@ After     By work: `deal`: the longest first, each to whoever has the least so f
           - 1/(3 P) times the best possible (Graham 1969). A pure function of the lengths: nothing is sent.
           By length: `batches_by_tokens`: sequences of similar length share a batch, which is full by its tokens,
           padding included. The order of the batches is drawn, so that training does not go from short to long.
-Price     imbalance = max / mean of the ranks' work: how much longer a step takes than it had to.
+Price     imbalance = max / mean of the ranks' work: how much longer a step takes than if all had the mean. That may
+          be out of reach: no rank can have less than its longest sequence.
 Exact     The ranks' counts of tokens differ then, so averages must be weighted with them (average.py).
 """
 
