@@ -254,6 +254,7 @@ def test_the_decision_for_64_accelerators():
     assert hierarchical(n, "halving-doubling") == pytest.approx(hierarchical(n, "ring"), rel=0.001)
     assert hierarchical(bucket, "halving-doubling") < 0.9 * hierarchical(bucket, "ring")
     assert milliseconds(4, "recursive doubling") < min(hierarchical(4, "ring"), hierarchical(4, "halving-doubling"))
+    assert milliseconds(4, "direct") < milliseconds(4, "recursive doubling")  # with its messages in flight
     assert cost.bus_bandwidth("allreduce", 64, n, milliseconds(n, "ring") / 1e3) == pytest.approx(50e9, rel=0.01)
     levels_in_turn = cost.bus_bandwidth("allreduce", 64, n, hierarchical(n, "ring") / 1e3)
     assert 4 * 50e9 < levels_in_turn < 450e9 / 1.5  # the speed of neither link
