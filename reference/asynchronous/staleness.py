@@ -8,8 +8,9 @@ Idea      The delay is tau, the updates that the weights have had between the mo
           are now. It is the first term of Taylor's series with the Hessian replaced by lambda g g, which stands for the
           diagonal of the Fisher information. That is right, on average, for the gradients of single samples of a
           log-likelihood whose labels are drawn from the model; of a quadratic it is not. The diagonal is
-          nearly all of that matrix if features are independent with a mean of zero. Another mean, or correlation,
-          leaves most of the error, or adds to it. The server keeps a copy of the weights per worker.
+          nearly all of that matrix if features are independent with a mean of zero and labels are far from certain.
+          Another mean, or correlation, leaves most of the error, or adds to it. The server keeps a copy of the weights
+          per worker.
 Price     w <- w - eta a w_(t - tau) is stable if and only if eta a < 2 sin(pi / (2 (2 tau + 1))): 2 without a delay, 1
           for tau = 1, about pi / (2 tau) for a long one: twice a long delay allows half the learning rate.
           P workers whose times are exponentially distributed see delays that are geometrically distributed. Then the

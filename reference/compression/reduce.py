@@ -1,8 +1,9 @@
 """Sums of compressed gradients over the ranks: what an all-reduce does with numbers, few codecs' wires can do.
 
-Idea      A ring adds what it receives and passes the sum on. Two wires cannot be added: the ranks chose other elements,
-          or scales, or signs. So either everybody gets everybody's wire, or the sum is compressed again, or the codec
-          is linear, C(x) + C(y) = C(x + y), and then an ordinary all-reduce does it.
+Idea      A ring adds what it receives and passes the sum on. Two wires do not add up to one: the ranks chose other
+          elements, or scales, or signs. So either everybody gets everybody's wire, or the sum is compressed again, or
+          messages grow (sparse_allreduce.py), or the codec is linear, C(x) + C(y) = C(x + y), and then an ordinary
+          all-reduce does it.
 Sends     allgather_sum        any codec: all-gather the wires, decode and add all of them     (P - 1) w bytes a rank
           two_way_sum          wires to the owner of each block, who adds, encodes the sum, and sends that to all
                                (Tang et al., "1-bit Adam", 2021: a compressed all-reduce)      2 (P - 1) w(d/P)

@@ -97,11 +97,20 @@ def test_what_compensation_leaves_with_correlated_features_depends_on_the_draw()
     assert all(found[:, 1].max() < 0.16 for found in left.values())  # the full outer product works in all of them
 
 
-def test_compensation_does_not_work_with_independent_features_whose_mean_is_not_zero():
-    """It was said to work where features are independent; the products of their means are off the diagonal."""
+def test_compensation_needs_more_than_independent_features():
+    """It was said to work with these. Means that are not 0, and labels that are nearly certain, have off-diagonals."""
     left = [compensation_errors(0.0, seed, mean=1.0) for seed in range(8)]
     diagonal = np.round([each["diagonal"] for each in left], 2)
     assert [diagonal.min(), diagonal.max()] == [0.67, 0.83] and all(each["full"] < 0.2 for each in left)
+    x = np.array(list(itertools.product((-1.0, 1.0), repeat=5)))  # independent, mean 0: all 32 signs, equally often
+    moved = np.array([0.1, 0.1, 0.1, 0.0, 0.0])
+    for size, works in ((0.1, True), (4.0, False)):
+        read = size * np.array([1.0, 1.0, 1.0, 0.0, 0.0])
+        p, now = (1 / (1 + np.exp(-x @ w)) for w in (read, read + moved))
+        change = ((now - p)[:, None] * x).mean(0)  # of the mean gradient, whose mean over labels is 0 at first
+        estimate = (p * (1 - p))[:, None] * x**2 * moved  # the mean of g g over labels, times the way
+        error = np.linalg.norm(estimate.mean(0) - change) / np.linalg.norm(change)
+        assert error < 0.05 if works else error > 1
 
 
 def test_gossip_on_a_connected_graph_need_not_come_to_the_mean():
