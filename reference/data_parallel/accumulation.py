@@ -14,8 +14,8 @@ Exact     Divide once, by all samples (or tokens) of all micro-batches of all ra
           Sums of K <= 1,000 gradients in float32 are off by less than 5e-6 of their size (ten draws, the terms scatter
           by up to 100 times their mean): nothing to be gained. An accumulator of 16 bits fails: once it is 2^8 to 2^9
           (bfloat16) or 2^11 to 2^12 (float16) times as large as what is added, nothing is added any more. Kahan's
-          summation repairs that, with a second 16-bit number for each element: the memory of a float32 accumulator,
-          which is better, because terms are then not rounded to 16 bits before they are added.
+          summation repairs that for K of this size, with a second 16-bit number for each element: the memory of a
+          float32 accumulator, which is better, because terms are then not rounded to 16 bits before they are added.
 Left out  Pipelines, which have micro-batches anyway; parameters of 16 bits, for which `.grad` is of 16 bits, too: they
           want accumulators of their own (chapter 4).
 Source    Kahan, "Further remarks on reducing truncation errors" (1965).
