@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.checkpoint import checkpoint
@@ -705,6 +707,28 @@ def test_which_numbers_of_micro_batches_torch_takes():
         assert takes(ScheduleGPipe, 1, 1) and not takes(Schedule1F1B, 1, 1) and not takes(Schedule1F1B, 3, 1)
         for m in range(1, 14):
             assert takes(ScheduleInterleaved1F1B, m, 2) == (m % max(1, m // 4) == 0)
+    finally:
+        dist.destroy_process_group()
+
+
+def test_in_a_pipeline_torchs_fsdp_keeps_whole_gradients_until_the_last_backward_pass():
+    """It was said to shard them, and to keep the gathered weights only."""
+    dist.init_process_group("fake", rank=0, world_size=4, store=FakeStore())
+    try:
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+        layer = fully_shard(torch.nn.Linear(8, 8, bias=False), mesh=init_device_mesh("cpu", (4,)), mp_policy=policy)
+        stage = PipelineStage(layer, 0, 4, torch.device("cpu"))
+        (kept,) = fully_shard.state(layer)._fsdp_param_groups[0].fsdp_params
+        for last in (False, True):
+            x = torch.randn(3, 8, dtype=torch.bfloat16, requires_grad=True)
+            y = layer(x)
+            passed = {"stage_output": (y,), "output_grads": (torch.ones_like(y),), "input_values": [x]}
+            stage.backward_maybe_with_nosync("full", passed, last_backward=last)
+            whole = kept.unsharded_accumulated_grad
+            assert (whole.shape, whole.dtype, layer.weight.dtype) == ((8, 8), torch.float32, torch.bfloat16)
+            assert layer.weight.shape == (8, 8) and kept.sharded_param.grad is None
+        stage.perform_reduce_grad(1)
+        assert kept.unsharded_accumulated_grad is None and layer.weight.grad.to_local().shape == (2, 8)
     finally:
         dist.destroy_process_group()
 
