@@ -9,10 +9,10 @@
     python .ci/test.py --changed            style and the rest, and only the tests that a change can break (changed.py)
     python .ci/test.py --long               only what takes long: properties with many examples, proofs of every check
 
-Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most). The exit
-status is 0 only if all parts passed and no chapter took far more of its budget than the others did (budget.py). How
-fast the machine is now is measured once, at the start (reference/perf/pace.py): every limit on seconds, in the tests,
-too, is multiplied by it.
+Every part runs even if one before it failed, its tests in as many processes as there are cores (4 at most), and these
+with one thread each, unless OMP_NUM_THREADS and the like are set. The exit status is 0 only if all parts passed and no
+chapter took far more of its budget than the others did (budget.py). How fast the machine is now is measured once, at
+the start (reference/perf/pace.py): every limit on seconds, in the tests, too, is multiplied by it.
 """
 
 from __future__ import annotations
@@ -154,6 +154,7 @@ def run(name: str, command: list, elsewhere: Mapping[str, str]) -> tuple[bool, f
     else:
         env = {**environment(), "MPLBACKEND": "Agg"}  # no windows outside notebooks
     print(f"\n== {name}", flush=True)
+    env = machines.threads(1) | env  # there are as many tests at a time as cores: more threads wait for each other
     env["PATH"] = f"{BIN}{os.pathsep}{env['PATH']}"
     start = time.monotonic()
     status = subprocess.run([str(word) for word in command], cwd=ROOT, env=env).returncode

@@ -111,3 +111,13 @@ def test_busy_loops_end_with_what_they_were_for(machines):
 def endless():
     """The processes that this one has started and that compute without end."""
     return [each for each in psutil.Process().children() if "while True: pass" in each.cmdline()]
+
+
+@pytest.mark.parametrize("own, seen", [(None, "1"), ("3", "3")])
+def test_processes_beside_each_other_have_one_thread_each(ci, capfd, monkeypatch, own, seen):
+    """Threads of two of them that wait for two cores made one test take 4.4 s in place of 0.2."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if own:
+        monkeypatch.setenv("OMP_NUM_THREADS", own)
+    command = [sys.executable, "-c", "import os; print('threads', os.environ['OMP_NUM_THREADS'])"]
+    assert ci("test").run("a part", command, {})[0] and f"threads {seen}\n" in capfd.readouterr().out
