@@ -29,7 +29,7 @@ from reference.collectives.ring import (
     ring_reduce_scatter,
 )
 from reference.collectives.rounds import Blocks, backwards, carry_out, carry_out_in_turn, complete, in_turn, plan
-from reference.collectives.select import choose, predict
+from reference.collectives.select import choose, crossover, predict
 from reference.collectives.tree import binomial_broadcast_rounds
 from reference.networks import Level, Link, SwitchTree, congestion, placement, priority
 from reference.worlds import LaunchError, launch, networks, smpi
@@ -607,3 +607,22 @@ def test_node_by_node_is_the_shortest_ring_only_if_it_is_rack_by_rack_too():
     by_racks, to_and_fro = (placement.cost(order, ring, seconds) for order in ([*range(8)], [0, 1, 4, 5, 2, 3, 6, 7]))
     shortest = min(placement.cost((0, *rest), ring, seconds) for rest in permutations(range(1, 8)))
     assert shortest == pytest.approx(by_racks) and to_and_fro > 1.2 * by_racks
+
+
+def test_what_the_plots_of_fewer_rounds_show():
+    """Their descriptions: where the ring begins, which crossovers 256 KiB meets, and which ring's curve flattens."""
+    waiting = networks.uniform(*LINK[:2], gap=float("inf"))
+
+    def from_where(P, name):  # the least power of two from which on it is the quickest
+        quickest = [choose(P, 2**e // 4, 4, waiting).algorithm == name for e in range(8, 31)]
+        return 30 - quickest[::-1].index(False) + 1
+
+    assert [from_where(P, "ring") for P in (3, 9, 10, 40)] == [18, 20, 21, 23]
+    assert [from_where(P, "halving-doubling") for P in (4, 8, 16, 32)] == [20, 20, 19, 19]
+    assert all(choose(2, 2**e // 4, 4, waiting).algorithm == "recursive doubling" for e in range(8, 31))
+    machines = ((1e-6, 300e9), (5e-6, 100e9), (30e-6, 1.25e9))
+    least = [crossover("binomial tree", "ring", 4, networks.uniform(a, 1 / b), itemsize=1) for a, b in machines]
+    assert [n < 2**18 for n in least] == [True, False, True]
+    for n, slope in ((10**6, 0.7), (10**8, 0.15), (10**10, 0.15)):
+        seconds = [ring_allreduce_cost(P, n, 1, LINK).seconds for P in (2, 4, 8, 16, 32, 64)]
+        assert min(np.diff(np.log2(seconds))) == pytest.approx(slope, abs=0.15)
