@@ -184,7 +184,8 @@ def _torchtitan_notes(model: Architecture, spec: LayoutSpec) -> list[str]:
     if model.name not in TORCHTITAN_CONFIGS:
         notes.append(f"torchtitan has no configuration of {model.name}: write a function for it and name it")
     if spec.zero == 1:
-        notes.append("no stage 1: the nearest shards gradients too, and keeps weights gathered for a step")
+        gradients = "gradients too, at the end of a pipeline's step," if spec.stages > 1 else "gradients too,"
+        notes.append(f"no stage 1: the nearest shards {gradients} and keeps weights gathered for a step")
     if spec.recompute not in TORCHTITAN_CHECKPOINTS:
         notes.append(f"no option recomputes what {spec.recompute!r} does; selective and full are nearest")
     if spec.stages > 1 and spec.data > 1:
