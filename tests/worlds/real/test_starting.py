@@ -116,7 +116,7 @@ def test_mpirun_that_does_nothing_is_not_waited_for(mpirun, monkeypatch):
 
 COMPUTES = """
 import time
-end = time.monotonic() + 4
+end = time.monotonic() + 2
 while time.monotonic() < end:
     pass
 """
@@ -124,12 +124,12 @@ while time.monotonic() < end:
 
 def test_slow_is_not_dead(mpirun, monkeypatch):
     """As long as processes compute, or mpirun says something, they may take their time."""
-    monkeypatch.setattr(starting, "SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(starting, "SILENT_SECONDS", 1.0)
     mpirun(f"{sys.executable} -c '{COMPUTES}' \"$@\"; exit 5")
     assert "status 5" in refused()
-    mpirun("for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done; exit 6")
+    mpirun("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done; exit 6")
     assert "status 6" in refused()
-    monkeypatch.setattr(starting, "START_SECONDS", 2.0)
+    monkeypatch.setattr(starting, "START_SECONDS", 1.0)
     mpirun("while true; do echo on; sleep 0.2; done")
     assert "0 of 2 processes" in refused()
 
