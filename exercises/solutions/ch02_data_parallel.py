@@ -174,10 +174,11 @@ def accumulate(comm, gradients, counts, size):
 
     Nothing is sent inside the loop, so ranks may have different numbers of micro-batches, also none, and nobody
     waits: all meet once, in a call that each makes. In PyTorch this is no_sync around all micro-batches but the last,
-    their forward passes too; without it DDP sends K times as much, and with ranks that differ it hangs.
-    Dividing each loss by K, as tutorials do, is right for equal micro-batches only; in tokens they often are
-    not. Add in float32 or better: in bfloat16, 256 + 1 is 256. Follow-up: K micro-batches take K times the memory
-    for activations if all losses are added up and backward is called once. Why is it called K times instead?
+    their forward passes too; without it DDP sends K times as much, and with ranks that differ it adds up gradients of
+    different steps, silently, until one rank waits for ever. Dividing each loss by K, as tutorials do, is right for
+    equal micro-batches only; in tokens they often are not. Add in float32 or better: in bfloat16, 256 + 1 is 256.
+    Follow-up: K micro-batches take K times the memory for activations if all losses are added up and backward is called
+    once. Why is it called K times instead?
     """
     both = np.zeros(size + 1)
     for gradient, count in zip(gradients, counts):

@@ -83,6 +83,13 @@ def test_ddp_adds_to_the_gradient_in_each_synchronised_pass_and_our_replica_begi
     assert launch(twice, 3).results == [2.0] * 3
 
 
+def test_with_unequal_numbers_of_micro_batches_ddp_adds_up_gradients_of_different_steps(oracles):
+    """Not "it hangs": where all ranks have three in both steps together, nobody waits, and the sums are wrong."""
+    mixed = (1 + 1 + 10 + 10) / 3  # the second of rank 0's first step meets the first of the others' second step
+    last = (10 + 2 * (mixed + 10)) / 3
+    assert oracles["ddp_unequal_micro_batches"] == [pytest.approx([first, last]) for first in (mixed, 1.0, 1.0)]
+
+
 def test_without_zero_grad_the_four_lines_count_the_last_mean_once_for_each_rank():
     """So .grad is not the sum of all steps, as it is on one device."""
 

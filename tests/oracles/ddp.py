@@ -150,3 +150,15 @@ def ddp_synchronised_twice(rank: int, ranks: int) -> float:
     for _ in range(2):
         ddp(x).sum().backward()
     return ddp.module.weight.grad.item()
+
+
+@oracle
+def ddp_unequal_micro_batches(rank: int, ranks: int) -> list[float]:
+    """The gradients of two steps without no_sync: of inputs 1 and 10; rank 0 has 2 and 1 micro-batches, others 1, 2."""
+    ddp, found = DistributedDataParallel(nn.Linear(1, 1, bias=False)), []
+    for x, number in zip((1.0, 10.0), (1, 2) if rank else (2, 1)):
+        ddp.zero_grad()
+        for _ in range(number):
+            ddp(torch.full((1, 1), x)).sum().backward()
+        found.append(ddp.module.weight.grad.item())
+    return found
