@@ -94,7 +94,7 @@ def efficiency(p: int, m: int, v: int = 1) -> float:
 
 
 def fewest_micro_batches(p: int, share: float, v: int = 1) -> int:
-    """The least m with a bubble of at most `share`: (p - 1)(1 - share)/(share v), and at least p if v > 1."""
+    """The least m with a bubble of at most `share`: (p - 1)(1 - share)/(share v). If v > 1, the least from p on."""
     if not 0 < share < 1:
         raise ValueError(f"share = {share} must be between 0 and 1")
     return max(math.ceil((p - 1) * (1 - share) / (share * v) - 1e-9), p if v > 1 else 1)
