@@ -119,6 +119,11 @@ def test_ddp_begins_with_one_bucket_unless_it_finds_unused_parameters(oracles):
         assert len(first) == 1 and len(second) == len(found["finds unused"][0]) == 4
 
 
+def test_ddps_small_bucket_leaves_first_by_default_and_last_where_it_finds_unused_parameters(oracles):
+    for by_default, finds_unused in oracles["ddp_bucket_sizes"]:
+        assert by_default == [1, 25, 2] and finds_unused == [2, 25, 1]
+
+
 def test_with_a_static_graph_ddp_cuts_its_buckets_a_step_later(oracles):
     for found in oracles["ddp_orders"]:
         first, second, third = found["static"]

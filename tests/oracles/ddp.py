@@ -117,6 +117,29 @@ def ddp_orders(rank: int, ranks: int) -> dict[str, list]:
 
 
 @oracle
+def ddp_bucket_sizes(rank: int, ranks: int) -> list[list[float]]:
+    """MiB of 28 layers of 1 MiB in the order in which they leave in the second step: default, finds unused ones."""
+
+    def sizes(**options) -> list[float]:
+        model = nn.Sequential(*(nn.Linear(512, 512, bias=False) for _ in range(28)))
+        ddp, found = DistributedDataParallel(model, **options), []
+
+        def note(state, bucket):
+            found.append(bucket.buffer().nbytes / MIB)
+            future = torch.futures.Future()
+            future.set_result(bucket.buffer())
+            return future
+
+        ddp.register_comm_hook(None, note)
+        for _ in range(2):
+            found.clear()
+            ddp(torch.ones(1, 512)).sum().backward()
+        return found
+
+    return [sizes(), sizes(find_unused_parameters=True)]
+
+
+@oracle
 def ddp_gradient_memory(rank: int, ranks: int) -> tuple[bool, bool]:
     """Whether each .grad has memory of its own: by default, and with gradient_as_bucket_view."""
 
