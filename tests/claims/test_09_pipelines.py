@@ -137,6 +137,19 @@ def test_what_interleaving_keeps_on_rank_0():
         assert set(kept.values()) == {p * (1 + (p - 1) / (p * v))}
 
 
+def test_with_a_short_last_group_rank_0_does_not_wait_in_every_round(monkeypatch):
+    """It was said to. With 3 ranks, 5 micro-batches and three chunks the last group of two has 2 rounds forward."""
+    monkeypatch.setattr("reference.pipeline.schedules.interleaved.groups", lambda m, p: [range(3), range(3, 5)])
+    schedule = interleaved(3, 5, v=3)
+    times = simulate(schedule, Costs(F=1, B=1).chunked(3))
+    assert times.makespan - max(times.busy) > (3 - 1) * 2 / 3 + 0.5, "more is lost than with whole groups"
+    start, end = (dict(zip(schedule.orders[0], own)) for own in (times.starts[0], times.ends[0]))
+    waits = {}
+    for before, action in pairwise(schedule.orders[0]):
+        waits[str(action)] = start[action] - end[before]
+    assert waits["3F3"] > 0.9 and max(waits["6F3"], waits["6F4"]) < 1e-9
+
+
 def test_from_when_on_zb_v_has_no_bubble_by_span():
     spans = {m: simulate(make("ZB-V", 8, m), Costs().chunked(2)).bubble_of_spans for m in (8, 12, 14, 15, 16, 24)}
     assert spans[8] > 0.12 and spans[12] > 0.03 and spans[14] > 0

@@ -9,14 +9,14 @@ Idea      Rank r has the stages r, r + p, r + 2p, ...: v chunks, each a v-th of 
               rank 0  0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 ... 2B2 ... 2B3 0B2 0B3
               rank 1  ... 1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3 ...
 
-          Rank r does (v - 1) g forward passes more than the last rank's first backward pass asks for, and `lead` more
-          for each rank after it; g: size of a group. Lead 1 has the same bubble, as long as messages take no time.
-          Lead 2 (Megatron) has each result ready one pass before it is needed, which hides messages of up to
-          min(F, B)/v for v >= 2, of up to (F + B)/2 for v = 1; only filling and emptying wait for them.
-Before    The paper asks for m to be a multiple of p. In a last group of q < p rank 0 would wait p - q passes in every
-          round, and the orders may wait for each other for good (p = 4, m = 5 with three chunks; p = 5, m = 7 with
-          two). Megatron-Core now takes groups of other sizes, the last of at least p; PyTorch floor(m/p) groups, if
-          they divide m.
+          Before its first backward pass the last rank does (v - 1) g + 1 forward passes, g the size of the first group,
+          and each rank `lead` more than the next, if there are as many. Lead 1 has the same bubble, as long as messages
+          take no time. Lead 2 (Megatron) has each result ready one pass before it is needed, which hides messages of up
+          to min(F, B)/v for v >= 2, of up to (F + B)/2 for v = 1; only filling and emptying wait for them.
+Before    The paper asks for m to be a multiple of p. With a last group of fewer rank 0 may run out of work before its
+          micro-batches come round, and the orders may wait for each other for good (p = 4, m = 5 with three chunks;
+          p = 5, m = 7 with two). Megatron-Core now takes groups of other sizes, the last of at least p; PyTorch
+          floor(m/p) groups, if they divide m.
 After     What is needed is not groups of p but of at least p. As many of them as m allows, of nearly equal size, give
           (p - 1)(F + B)/v for every m >= p. With m < p there is one group, and p - m passes are lost in each round.
 Sends     p v - 1 boundaries instead of p - 1, which is more than v times as many, and a link from rank p - 1 to rank 0.
