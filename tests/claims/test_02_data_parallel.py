@@ -306,6 +306,25 @@ def test_ddp_copies_gradients_unless_told(oracles):
         assert copied and not views
 
 
+def test_nan_on_one_rank_shows_in_its_own_loss_of_that_step_and_afterwards_in_all():
+    """Not "nobody can tell where it began": before the sum one can."""
+
+    def losses(comm):
+        model, found = MLP(seed=0), []
+        replica, optimizer = Replica(comm, model), torch.optim.SGD(model.parameters(), 0.1)
+        for step in range(2):
+            mine = batch(digits(), 8, step, rank=comm.rank, ranks=comm.size)
+            if step == 0 and comm.rank == 2:
+                mine.x[0, 0] = math.nan
+            total, count = loss_sum(model, mine)
+            found.append(math.isnan(total.item()))
+            replica.backward(total, count)
+            optimizer.step()
+        return found
+
+    assert launch(losses, 4).results == [[rank == 2, True] for rank in range(4)]
+
+
 # Overlap --------------------------------------------------------------------------------------------------------------
 
 
