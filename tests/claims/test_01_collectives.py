@@ -49,6 +49,10 @@ def test_exposed_time_is_before_the_forward_pass_and_between_its_layers():
 
     assert before_and_after(priority.fifo, float("inf")) == pytest.approx((32.1, 0.0), abs=0.05)
     assert before_and_after(priority.by_queue, 16e6) == pytest.approx((9.3, 3.9), abs=0.05)
+    exposed = {chunk: sum(before_and_after(priority.by_queue, chunk)) for chunk in (16e6, 24e6)}
+    assert exposed[24e6] < exposed[16e6]  # the least of the page's table is not the least there is
+    starts = {chunk: before_and_after(priority.by_queue, chunk)[0] for chunk in (1e5, 2e6)}
+    assert starts[2e6] < starts[1e5]  # smaller chunks need not start the forward pass earlier
 
 
 def test_one_pipelined_tree_costs_4n_if_the_way_up_ends_first_and_its_ports_carry_3n():
