@@ -70,7 +70,8 @@ def which_rate():
     by that factor relative to the true gradient, and the square root is left for the rate (Malladi et al. 2022). G is
     the trap: whoever sums and does not divide has applied the linear rule already, and would apply it twice. All are
     rules of thumb, and end at the critical batch size, beyond which more samples save at most half of the updates.
-    Follow-up: why does it not matter to Adam whether gradients are summed or averaged?
+    Follow-up: why does it not matter to Adam, if all batches are equally large, whether gradients are summed or
+    averaged?
     """
     return dict(zip("ABCDEFG", ["linear", "square root", "same", "same", "square root", "linear", "same"]))
 

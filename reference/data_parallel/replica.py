@@ -7,7 +7,7 @@ Idea      A gradient is final as soon as the backward pass has left its layer. H
 Before    backward    |bbbbbbbbbbbb|
           all-reduce               |cccccccccc|
 After     backward    |bbbbbbbbbbbb|                      nothing can leave before the first bucket is full, and the
-          all-reduce      |ccc| |ccc||cc|                 last one is always exposed: step_time.py has the formula
+          all-reduce      |ccc| |ccc||cc|                 last has nothing to hide behind: step_time.py
 Sends     One all-reduce a bucket, and one of 8 bytes: how many samples there are. With accumulation no more than that,
           however many micro-batches there are.
 Exact     All ranks start their all-reduces in one order, that of the list of buckets. One that is full early waits for

@@ -170,6 +170,26 @@ def test_adam_hides_a_wrong_division_unless_weight_decay_is_in_the_gradient_or_i
     assert off < 1e-5 if hidden else off > 3e-3
 
 
+def test_adam_does_not_hide_a_forgotten_division_by_numbers_of_samples_that_change(samples):
+    """Not "Adam hides it, as many times as there are samples": a step with more of them weighs more."""
+
+    def weights(sizes, divide):
+        model = MLP(seed=0).double()
+        optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+        for step in range(20):
+            mine = Data(*(t[: sizes[step % 2]] for t in batch(samples, 50, step)))
+            total, count = loss_sum(model, mine)
+            optimizer.zero_grad()
+            (total / count if divide else total).backward()
+            optimizer.step()
+        return nn.utils.parameters_to_vector(model.parameters()).detach()
+
+    def apart(sizes):
+        return ((weights(sizes, False) - weights(sizes, True)).norm() / weights(sizes, True).norm()).item()
+
+    assert apart([50, 50]) < 0.01 < 0.1 < apart([50, 5])
+
+
 def test_replicas_that_begin_apart_stay_apart_but_weight_decay_brings_them_nearer():
     """So "no step makes them equal", and not "they stay as different as they were"."""
 
