@@ -26,8 +26,9 @@ from reference.pipeline.runtime import trainer
 from reference.pipeline.runtime.split_backward import backward_for_weights, deferred
 from reference.pipeline.schedule import Action, Schedule, flushed
 from reference.pipeline.schedules import make, search
-from reference.pipeline.schedules.interleaved import interleaved
+from reference.pipeline.schedules.interleaved import groups, interleaved, looped
 from reference.pipeline.schedules.plain import alternating
+from reference.pipeline.schedules.record import NoClosedForm
 from reference.pipeline.schedules.weight_gradients import Cycle, NoRoom, in_gaps
 from reference.pipeline.schedules.zero_bubble import in_line
 from reference.pipeline.simulate import Costs, activations, simulate
@@ -833,3 +834,14 @@ def test_how_often_breadth_first_gathers_sharded_weights():
             stages = [action.stage for action in order if action.kind in "FB"]
             runs = 1 + sum(one != other for one, other in pairwise(stages))
             assert runs == 2 * v - 1
+
+
+@pytest.mark.parametrize("p, m, v", [(2, 7, 4), (3, 10, 5)])
+def test_with_unequal_groups_and_many_chunks_messages_are_met_more_often(p, m, v):
+    """A closed form was said to be exact for them, so the explorer told too little for sizes typed in it."""
+    costs = Costs(F=1, B=2, send=1 / v)
+    lost = simulate(make("interleaved 1F1B", p, m, v), costs.chunked(v)).makespan - 3 * m
+    assert lost > looped(p, v, [len(group) for group in groups(m, p)], formulas.rank_costs(p, costs)) + 0.1
+    with pytest.raises(NoClosedForm, match="equal size"):
+        formulas.idle("interleaved 1F1B", p, m, v, costs)
+    assert formulas.idle("interleaved 1F1B", p, m, v - 2, costs) > 0, "with fewer chunks there is one"

@@ -12,7 +12,8 @@ Idea      Rank r has the stages r, r + p, r + 2p, ...: v chunks, each a v-th of 
           Before its first backward pass the last rank does (v - 1) g + 1 forward passes, g the size of the first group,
           and each rank `lead` more than the next, if there are as many. Lead 1 has the same bubble, as long as messages
           take no time. Lead 2 (Megatron) has each result ready one pass before it is needed, which hides messages of up
-          to min(F, B)/v for v >= 2, of up to (F + B)/2 for v = 1; only filling and emptying wait for them.
+          to min(F, B)/v for v >= 2, of up to (F + B)/2 for v = 1; only filling and emptying wait for them. (With many
+          chunks and groups of unequal size messages are met more often while it empties: `interleaved_idle`.)
 Before    The paper asks for m to be a multiple of p. With a last group of fewer rank 0 may run out of work before its
           micro-batches come round, and the orders may wait for each other for good (p = 4, m = 5 with three chunks;
           p = 5, m = 7 with two). Megatron-Core now takes groups of other sizes, the last of at least p; PyTorch
@@ -68,13 +69,16 @@ def interleaved_refuses(p: int, m: int, lead: int | None = None, group: int | No
 
 def interleaved_idle(p: int, m: int, v: int, x: RankCosts, lead: int | None = None, group: int | None = None) -> float:
     """Seconds; with lead 2 exact for c <= min(F, B)/v ((F + B)/2 if v = 1), with lead 1 for c = 0, v = 1 or groups of
-    p. lead, group: as in `interleaved`."""
+    p. lead, group: as in `interleaved`. With lead 2, c > 0 and a last group smaller than the first, only as long as
+    that has all the backward passes, but for a round, that are left when the forward passes end."""
     sizes = [len(g) for g in groups(m, group or p)]
     if lead == 1 or (lead is None and v == 1):
         require(x.c == 0 or v == 1 or set(sizes) == {p}, "lead 1 with c = 0, v = 1, or groups of p")
         return looped(p, v, sizes, x._replace(c=0.0)) + (zigzag(p, m * v) + 2 * (v - 1)) * x.c
     hidden = min(x.F, x.B) / v if v > 1 else (x.F + x.B) / 2
     require(x.c <= hidden, f"lead 2 with c <= {hidden:g} s, which it hides")
+    even = (v - 1) * (sizes[0] - sizes[-1]) <= sizes[-1]
+    require(x.c == 0 or even, "c = 0, groups of equal size, or fewer chunks")
     return looped(p, v, sizes, x)
 
 
