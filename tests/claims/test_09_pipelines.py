@@ -845,3 +845,13 @@ def test_with_unequal_groups_and_many_chunks_messages_are_met_more_often(p, m, v
     with pytest.raises(NoClosedForm, match="equal size"):
         formulas.idle("interleaved 1F1B", p, m, v, costs)
     assert formulas.idle("interleaved 1F1B", p, m, v - 2, costs) > 0, "with fewer chunks there is one"
+
+
+def test_a_pair_in_the_figure_of_dual_pipe_takes_as_long_as_its_two_passes():
+    """It was said to take 3 s: under DualPipeV, whose stages are half as long, it takes half of that."""
+    for name, seconds in [("DualPipe", 3.0), ("DualPipeV", 1.5)]:
+        schedule = make(name, 4, 8)
+        costs = Costs(pair=3.0).chunked(schedule.stages // 4)
+        times = simulate(schedule, costs)
+        took = {times.ends[r][k] - times.starts[r][k] for r, places in enumerate(schedule.overlapped) for k in places}
+        assert took == {seconds} and seconds == costs.of("F", 0) + costs.of("B", 0)
