@@ -14,9 +14,9 @@ Idea      The delay is tau, the updates that the weights have had between the mo
 Price     w <- w - eta a w_(t - tau) is stable if and only if eta a < 2 sin(pi / (2 (2 tau + 1))): 2 without a delay, 1
           for tau = 1, about pi / (2 tau) for a long one: twice a long delay allows half the learning rate.
           P workers whose times are exponentially distributed see delays that are geometrically distributed. Then the
-          expected weights move as under momentum 1 - 1/P with learning rate eta / P: take momentum away where you add
-          asynchrony. Other times, other paths: with uniform ones, delays scatter less, and unless the rate is small w
-          swings further.
+          expected weights move as under momentum 1 - 1/P with learning rate eta / P, after a first step of eta (all
+          have read the same weights): take momentum away where you add asynchrony. Other times, other paths: with
+          uniform ones, delays scatter less, and unless the rate is small w swings further.
 Left out  DC-ASGD-a, which adapts lambda to a moving mean of g g.
 Source    Zhang, Gupta, Lian and Liu, "Staleness-aware Async-SGD for Distributed Deep Learning" (2016): damping. Zheng
           et al., "Asynchronous Stochastic Gradient Descent with Delay Compensation" (2017): DC-ASGD. Mitliagkas et al.,

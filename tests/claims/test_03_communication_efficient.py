@@ -320,6 +320,18 @@ def test_asynchrony_is_a_momentum_of_one_minus_one_over_k_for_exponential_times_
     assert off["exponential"] < 0.01 and off["uniform"] > 0.25
 
 
+def test_the_momentum_of_asynchrony_begins_with_a_step_at_the_whole_rate():
+    """It was said to be that of a rate divided by K; SGD with momentum, which begins at rest, goes another way."""
+    w = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    sgd, at_rest = torch.optim.SGD([w], lr=0.15 / 8, momentum=staleness.effective_momentum(8)), [1.0]
+    for _ in range(120):
+        w.grad = w.detach().clone()
+        sgd.step()
+        at_rest.append(w.item())
+    mean = mean_path(lambda random, size: random.exponential(size=size))
+    assert np.round([min(at_rest), np.abs(mean - at_rest).max()], 2).tolist() == [-0.19, 0.56]
+
+
 def test_averaging_weights_after_every_step_is_synchronous_for_sgd_and_not_for_adam():
     """Adam's step is no linear function of the gradient: the mean of two steps is not the step of the mean."""
     gradients = torch.tensor([1.0, -0.2])
