@@ -23,7 +23,7 @@ from reference.data_parallel.buckets import assign_buckets
 from reference.data_parallel.layers import gpt, timed
 from reference.data_parallel.priority import order_of_pieces
 from reference.data_parallel.replica import Replica
-from reference.data_parallel.scaling import on_nodes, speedup
+from reference.data_parallel.scaling import efficiency, on_nodes, speedup
 from reference.models import GPT, MLP, Config, Data, batch, digits, loss_sum, text, train
 from reference.networks import Link, priority
 from reference.perf.meter import Meter
@@ -645,6 +645,18 @@ def test_two_buckets_are_exposed_where_the_embedding_has_nothing_to_compute():
     late = step_time.step_of(layers, buckets, lambda nbytes: seconds(64, nbytes)).exposed
     embedding, first = (seconds(64, layer.nbytes) for layer in layers[:2])
     assert late == pytest.approx(embedding + first) and late > 1.6 * first
+
+
+@pytest.mark.parametrize("samples, kept", [(8, 0.987), (1, 0.753)])
+def test_12_500_nodes_pay_for_those_beyond_a_power_of_two(samples, kept):
+    """Halving and doubling folds them first: fewer ranks than in the table's last column, and less is left."""
+    seconds = on_nodes(8, Link(2e-6, 1 / 300e9), Link(5e-6, 1 / 50e9), "halving-doubling")
+    layers = timed(gpt(2048, 24, 50257, 2048), samples, 400e12, itemsize=2)
+    left = {}
+    for P in (100_000, 131_072):
+        buckets = step_time.best_buckets(layers, lambda nbytes, P=P: seconds(P, nbytes))
+        left[P] = efficiency(layers, buckets, seconds, P)
+    assert left[100_000] == pytest.approx(kept, abs=5e-4) and left[100_000] < left[131_072]
 
 
 def test_the_speed_up_is_the_formula_of_the_page():
