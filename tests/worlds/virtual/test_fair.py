@@ -123,3 +123,30 @@ def test_other_ways_to_share_are_refused():
         launch(at_once, 2, [], sharing="both")
     with pytest.raises(ValueError, match="belong to the virtual cluster"):
         launch(at_once, 2, [], world="mpi", sharing="fair")
+
+
+def exchanged(comm, count):
+    """An incast at rank 0, then an all-to-all in step; when each is over on this rank."""
+    mine, each = np.ones(count), np.empty((comm.size, count))
+    if comm.rank:
+        comm.Send(mine, 0)
+    else:
+        mpi.waitall([comm.Irecv(each[source], source) for source in range(1, comm.size)])
+    incast = mpi.wtime(comm)
+    for k in range(1, comm.size):
+        to, source = (comm.rank + k) % comm.size, (comm.rank - k) % comm.size
+        comm.Sendrecv(mine, to, recvbuf=each[source], source=source)
+    return incast, mpi.wtime(comm)
+
+
+def test_an_incast_and_an_all_to_all_in_step_take_the_same_time_both_ways_where_all_links_are_alike():
+    """And not where ranks share a card: the incast is longer in turns, the all-to-all shorter."""
+
+    def seconds(network, sharing):
+        ends = np.max(launch(exchanged, 16, 10_000, network=network, sharing=sharing).results, axis=0)
+        return ends[0], ends[1] - ends[0]
+
+    alike, card = networks.uniform(), networks.two_level(4)
+    assert seconds(alike, "fifo") == pytest.approx(seconds(alike, "fair"), rel=1e-6)
+    (incast, in_step), (incast_fair, in_step_fair) = seconds(card, "fifo"), seconds(card, "fair")
+    assert incast > 1.05 * incast_fair and in_step < 0.95 * in_step_fair
