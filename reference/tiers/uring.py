@@ -22,6 +22,9 @@ Source    Axboe, "Efficient IO with io_uring" (2019); io_uring_setup(2), io_urin
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -37,6 +40,7 @@ except ImportError:  # not installed, or not made for this system
     liburing = None
 
 READ, WRITE = "io_uring_prep_read", "io_uring_prep_write"
+SECONDS = 30  # of patience with the trial below
 
 
 class Ring:
@@ -84,20 +88,33 @@ class Ring:
         os.close(self.event)
 
 
+# A read of nothing, in a child: the wheel of liburing is compiled for processors with AVX-512, and on any other an illegal
+# instruction ends the process.
+TRIAL = """
+import os, liburing
+ring, entry = liburing.Ring(), liburing.Cqe()
+liburing.io_uring_queue_init(1, ring)
+liburing.io_uring_prep_read(liburing.io_uring_get_sqe(ring), os.open(os.devnull, os.O_RDONLY), bytearray(4096), 0)
+liburing.io_uring_submit(ring)
+while not liburing.io_uring_cq_ready(ring):
+    pass
+liburing.io_uring_peek_cqe(ring, entry)
+entry[0].res
+"""
+
+
 @cache
 def why_not() -> str:
-    """Why there is no io_uring here; "" if there is: a read of one byte, of nothing, has come back."""
+    """Why there is no io_uring here; "" if there is: a child process has read with it."""
     if liburing is None:
         return "the package liburing is not installed"
     try:
-        ring, nothing = Ring(1), os.open(os.devnull, os.O_RDONLY)
-        ring.start(READ, 0, nothing, paged(BLOCK), 0)
-        found = ring.ended()[1]
-        ring.close()
-        os.close(nothing)
-    except (OSError, RuntimeError) as error:
-        return f"the system refuses it: {error}"
-    return f"the system refuses to read: {found}" if isinstance(found, OSError) else ""
+        child = subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, text=True, timeout=SECONDS)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"it could not be tried: {error}"
+    if child.returncode < 0:
+        return f"the package liburing does not run on this processor ({signal.Signals(-child.returncode).name})"
+    return f"the system refuses it: {child.stderr.strip().splitlines()[-1]}" if child.returncode else ""
 
 
 class Requests:

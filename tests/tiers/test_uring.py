@@ -43,16 +43,24 @@ def test_it_is_chosen_where_it_is_and_where_files_are_direct(monkeypatch):
         Blocks(Format(direct=True, uring=True))
 
 
-def test_why_not(monkeypatch):
-    def refused(_entries):
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(uring, "Ring", refused)
-    for library, says in ((object(), "the system refuses it: .*Operation not permitted"), (None, "not installed")):
-        monkeypatch.setattr(uring, "liburing", library)
-        uring.why_not.cache_clear()
-        with pytest.raises(OSError, match=says):
-            way_of(SMALL._replace(uring=True))
+@pytest.mark.parametrize(
+    "trial, says",
+    [
+        ("raise PermissionError(1, 'Operation not permitted')", "the system refuses it: .*Operation not permitted"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", r"does not run on this processor \(SIGILL\)"),
+        ("import time; time.sleep(60)", "could not be tried: .*timed out"),
+        (None, "not installed"),
+    ],
+)
+def test_why_not(monkeypatch, trial, says):
+    """A trial that dies takes a child with it, and not the program."""
+    monkeypatch.setattr(uring, "liburing", trial and object())
+    monkeypatch.setattr(uring, "TRIAL", trial)
+    monkeypatch.setattr(uring, "SECONDS", 0.5 if trial and "sleep" in trial else uring.SECONDS)
+    uring.why_not.cache_clear()
+    with pytest.raises(OSError, match=f"no io_uring: .*{says}"):
+        way_of(SMALL._replace(uring=True))
+    assert way_of(SMALL) == "direct"
     monkeypatch.undo()
     uring.why_not.cache_clear()
 
