@@ -12,8 +12,8 @@ Idea      Averaging the weights after each step is synchronous SGD (not so for A
           An outer optimizer says what is done with the average. With theta the weights before the phase, p = (theta -
           average) / eta is a gradient in all but name (it points uphill), and it takes a step down:
             u <- beta u + p;  theta <- theta - alpha eta u          or p + beta u instead of u: Nesterov
-          alpha = 1, beta = 0 is the plain average; this is SlowMo. For a constant eta it is also BMUF with block momentum
-          beta and block learning rate alpha, and its Nesterov form over many steps of an inner AdamW is DiLoCo.
+          alpha = 1, beta = 0 is the plain average; this is SlowMo. For a constant eta it is also BMUF, with block
+          momentum beta and block learning rate alpha; its Nesterov form over many steps of AdamW is DiLoCo.
           The sign matters: the other one walks uphill, and diverges on x^2 / 2.
           A rank counts as much as the samples it has seen in the phase (none: not at all).
 Sends     One all-reduce of n bytes and a count a phase: 2 (P - 1) / P n per rank and H steps, not per step.

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from .buffers import BLOCK, paged, rounded
+from .buffers import paged, rounded
 from .checksum import crc32
 
 try:
@@ -88,8 +88,8 @@ class Ring:
         os.close(self.event)
 
 
-# A read of nothing, in a child: the wheel of liburing is compiled for processors with AVX-512, and on any other an illegal
-# instruction ends the process.
+# A read of nothing, in a child: the wheel of liburing is compiled for processors with AVX-512, and any other one ends the
+# process at an illegal instruction.
 TRIAL = """
 import os, liburing
 ring, entry = liburing.Ring(), liburing.Cqe()
