@@ -88,8 +88,8 @@ class Ring:
         os.close(self.event)
 
 
-# A read of nothing, in a child: the wheel of liburing is compiled for processors with AVX-512, and any other one ends the
-# process at an illegal instruction.
+# A read of nothing, in a child: the wheel of liburing is compiled for processors with AVX-512, and any other one ends
+# the process at an illegal instruction.
 TRIAL = """
 import os, liburing
 ring, entry = liburing.Ring(), liburing.Cqe()
