@@ -56,7 +56,7 @@ def test_e3_11_e4_02_averaging_the_weights_does_not_say_what_becomes_of_momentum
 
 
 def test_e3_12_bounded_staleness_lets_the_fast_wait_instead_of_dropping_the_late():
-    """A worker ten times slower: who refuses what is more than 3 clocks late refuses nearly all of its gradients."""
+    """A worker ten times slower: who refuses what is more than 3 clocks late refuses seven of its ten gradients."""
     objective, steps = Quadratic(4), 10
 
     def log(policy):
