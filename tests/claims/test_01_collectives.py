@@ -427,6 +427,18 @@ def test_a_wrong_group_that_all_its_ranks_call_goes_unnoticed_though_others_are_
             launch(row_sum, 8)
 
 
+def test_a_wrong_group_that_all_its_ranks_call_leaves_others_waiting_where_groups_cross():
+    """Rows and columns of 2 x 2 ranks: a column takes a rank from each row."""
+
+    def row_sum(comm):
+        row, column = comm.Split(comm.rank // 2, comm.rank), comm.Split(comm.rank % 2, comm.rank)
+        total = np.empty(1)
+        (column if comm.rank in (0, 2) else row).Allreduce(np.array([1.0 + comm.rank]), total)
+
+    with pytest.raises(LaunchError, match="deadlock: rank 1 calls Allreduce"):
+        launch(row_sum, 4)
+
+
 def test_the_root_of_a_tree_posts_its_independent_sends_one_by_one_and_of_6_ranks_two_have_no_one_ahead():
     """Not "together if they do not depend on each other": together if the schedule says so, as the direct one does."""
     x = Blocks(np.zeros(1), 1)
