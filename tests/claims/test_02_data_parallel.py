@@ -28,7 +28,7 @@ from reference.models import GPT, MLP, Config, Data, batch, digits, loss_sum, te
 from reference.networks import Link, priority
 from reference.perf.meter import Meter
 from reference.perf.roofline import Device
-from reference.worlds import launch, networks
+from reference.worlds import LaunchError, launch, networks
 
 from ..data_parallel.conftest import one_thread
 from ..data_parallel.test_priority import BACKWARD, EACH, FORWARD, LAYERS, a_step
@@ -343,6 +343,23 @@ def test_nan_on_one_rank_shows_in_its_own_loss_of_that_step_and_afterwards_in_al
         return found
 
     assert launch(losses, 4).results == [[rank == 2, True] for rank in range(4)]
+
+
+def test_nan_of_a_backward_pass_shows_in_no_loss_of_that_step():
+    """The root of a loss that is 0, on rank 2: only what the ranks contribute tells whose it was."""
+
+    def a_step(comm, check):
+        model, draw = nn.Linear(3, 1), torch.Generator().manual_seed(comm.rank)
+        replica = Replica(comm, model, check_finite=check)
+        x = torch.randn(4, 3, generator=draw)
+        target = model(x).detach() if comm.rank == 2 else torch.randn(4, 1, generator=draw)
+        loss = nn.functional.mse_loss(model(x), target).sqrt()
+        replica.backward(4 * loss, 4)
+        return math.isfinite(loss.item()), bool(model.weight.grad.isfinite().all())
+
+    assert launch(a_step, 4, False).results == [(True, False)] * 4
+    with pytest.raises(LaunchError, match="rank 2"):
+        launch(a_step, 4, True)
 
 
 # Overlap --------------------------------------------------------------------------------------------------------------
