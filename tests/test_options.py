@@ -102,7 +102,7 @@ REFUSED = {  # program: (arguments, words of the refusal)
         (["--algorithm", "torus", "--group", "3"], "wants --group, which must divide 2: 1, 2, got 3"),
         (["--algorithm", "torus"], "wants --group, which must divide 2: 1, 2"),
         (["--algorithm", "double tree", "--segments", "0"], "--segments must be from 1 to 256, got 0"),
-        (["--algorithm", "double tree", "--segments", "100000"], "1 to 256, got 100,000: more messages take longer"),
+        (["--algorithm", "double tree", "--segments", "100000"], "1 to 256, got 100,000: at most 256 are offered"),
         (["--algorithm", "double tree", "--segments", "9", "--size", "4", "32"], "1 to 8, got 9: the largest array"),
         (["--segments", "4"], "--segments 4 is for binary tree, double tree, and not for 'ring'"),
         (["--group", "2"], "--group 2 is for hierarchical, leader, torus, x then y, and not for 'ring'"),

@@ -56,9 +56,7 @@ def direct_alltoall_rounds(rank, ranks: int) -> Iterator[Round]:
 def direct_reduce_scatter_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
     """(P - 1) (g + n_P beta) + alpha - g + n_P gamma: only the last addition is not hidden behind a message.
 
-    More if an addition takes longer than a message. Exact if P divides count. Else ranks get out of step: whoever is a
-    moment late finds the ports of the others taken for a whole message, and it takes up to half as long again (on 2 to
-    64 ranks; test_cost.py). A network whose messages share its links would not mind.
+    More if an addition takes longer than a message.
     """
     if P == 1:
         return Cost(0.0, 0.0)
@@ -79,7 +77,12 @@ def direct_alltoall_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
 
 
 def direct_allreduce_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
-    """2 (P - 1) (g + n_P beta) + 2 (alpha - g) + n_P gamma: a reduce-scatter, with what is said there; an allgather."""
+    """2 (P - 1) (g + n_P beta) + 2 (alpha - g) + n_P gamma: a reduce-scatter, with what is said there; an allgather.
+
+    Exact if P divides count. Else ranks begin the allgather out of step: whoever is a moment late finds the ports of
+    the others taken for a whole message, and it takes up to half as long again (on 2 to 64 ranks; test_cost.py). A
+    network whose messages share its links would not mind.
+    """
     scattered = direct_reduce_scatter_cost(P, count, itemsize, link)
     return scattered + direct_allgather_cost(P, count, itemsize, link)
 

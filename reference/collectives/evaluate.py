@@ -7,7 +7,7 @@ estimate but the same arithmetic as the engine's, and equal to it to the last bi
 
 It holds as long as rounds tell who comes first: one message each way a rank at a time, or equal ones that all ranks
 post together, and no link that two senders and two receivers share. Else who comes first depends on the clocks, and
-every message is looked at in the order of time (replay.py): a hundred thousand of them take about a second.
+every message is looked at in the order of time (replay.py), which takes far longer.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def _groups(blocks: int, count: int, each: int) -> np.ndarray:
 def hierarchical_allreduce_volume(
     P: int, count: int, itemsize: int = 1, ranks_per_node: int = 1, across: str = "ring"
 ) -> Volume:
-    """A ring's volume inside, and what `across` sends of the rank's part of n: 2 (P - 1) n together."""
+    """A ring's volume inside, and what `across` sends of the rank's part of n."""
     nodes, L = nodes_of(P, ranks_per_node), ranks_per_node
     parts = _groups(hierarchical_blocks(P, L, across), count, ACROSS[across].blocks(nodes))
     outer = [ACROSS[across].volume(nodes, int(part), itemsize) for part in parts]

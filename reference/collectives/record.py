@@ -15,7 +15,7 @@ from .cost import Cost, Volume
 from .rounds import Round
 
 Holds = Literal["exactly", "at most", "within a factor of 2"]
-MOST_SEGMENTS = 256  # to choose from: what gains most is sqrt(2 n beta / alpha), about 40 at 64 MiB, 10 GB/s and 10 us
+MOST_SEGMENTS = 256  # to choose from
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _segment_numbers(ranks: int, elements: int) -> range:
 
 def _no_more_segments(ranks: int, elements: int) -> str:
     few = elements < MOST_SEGMENTS
-    return "the largest array has no more elements" if few else "more messages take longer than they save"
+    return "the largest array has no more elements" if few else f"at most {MOST_SEGMENTS} are offered"
 
 
 SEGMENTS = Option(

@@ -70,10 +70,7 @@ def ring_reduce_scatter_cost(P: int, count: int, itemsize: int, link: Link) -> C
 
 
 def ring_allgather_cost(P: int, count: int, itemsize: int, link: Link) -> Cost:
-    """(P - 1) (alpha + n_P beta). count: elements of the gathered array.
-
-    The direct one too, if P divides count; else less than twice that (see direct_reduce_scatter_cost).
-    """
+    """(P - 1) (alpha + n_P beta). count: elements of the gathered array."""
     return messages(P - 1, (P - 1) * largest_block(P, count, itemsize), link)
 
 

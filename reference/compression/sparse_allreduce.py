@@ -6,8 +6,8 @@ Sends     The ranks' supports differ, so a partial sum has more elements than it
           of d elements about d (1 - (1 - k/d)^j) are not 0. In a ring reduce-scatter what arrives has gone through j
           hands, so each message is larger than the one before.
           A pair is 32 + b bits, b = ceil(log2 n), a plain value 32: a block of n elements of which more than 32 / (32 +
-          b) are not 0 travels dense. So no message is larger than that of the dense all-reduce. The result is the same,
-          bit by bit.
+          b) are not 0 travels dense. So no message is larger than that of the dense all-reduce. The result is the
+          same but for the sign of zeros.
           ring                 2 (P - 1) messages, the later the fuller
           direct               each rank sends its pairs to their owner, so the reduce-scatter does not fill in at all;
                                only the sums do, once (SparCML: split allgather)
@@ -46,12 +46,13 @@ SCHEDULES = ("ring", "direct", "recursive doubling", "halving-doubling")
 def sparse_allreduce(comm, x, algorithm: str = "direct"):
     """Sum x over the ranks, in place, and return it; only elements that are not 0 travel.
 
-    x: float32 tensor [d] of one length on all ranks, contiguous. All ranks get the same bits, those of `allreduce`
-    with this algorithm. Raises ValueError for an algorithm that is not in SCHEDULES.
+    x: float32 tensor [d] of one length on all ranks, contiguous. All ranks get the same bits, and the numbers that
+    `allreduce` finds with this algorithm; a zero is +0.0. Raises ValueError for an algorithm that is not in SCHEDULES.
     """
     if algorithm not in SCHEDULES:
         raise ValueError(f"sparse_allreduce carries out {', '.join(SCHEDULES)}, not {algorithm!r}")
     schedule, tag = find(ALLREDUCE, algorithm), mpi.fresh_tag(comm)
+    x += 0.0  # -0.0 counts as zero: it would not travel, and stay -0.0 here only
     blocks = Blocks(x, schedule.blocks(comm.size))
     for receives, sends in plan(schedule.rounds(comm.rank, comm.size), blocks, blocks):
         requests = [comm.Isend(encode(x[first:end]), to, tag) for to, first, end in sends]

@@ -155,7 +155,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class DelayedBatchNorm(SyncBatchNorm):
-    """BatchNorm with the global statistics of the step before, so that no rank waits: see Delayed above.
+    """BatchNorm with the global statistics of the step before, so that no rank waits: see Exact above.
 
     Those of this step travel meanwhile, and are awaited in the next forward pass or in eval(). What has been learned of
     the last step is not part of the state_dict: the first step waits for its own statistics, also after loading.

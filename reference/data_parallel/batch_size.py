@@ -59,7 +59,8 @@ def decide(
 
     size: of the batch, now, the same on all ranks; peak: bytes that this rank needed for it at most; per_sample: how
     much more for one more sample (`fit_memory`); capacity: bytes there are. Outside the band (low to
-    high, of the capacity) it takes the largest size that is not above the middle; or one more, if only that lies in it.
+    high, of the capacity) it takes the largest size that is not above the middle; or one more, if only
+    that lies in it; and one sample, if that fits.
     Raises ValueError on every rank if not even one sample would fit.
     """
     agreed = torch.tensor([peak, per_sample], dtype=torch.float64)
@@ -67,10 +68,15 @@ def decide(
     peak, per_sample = agreed.tolist()
     if low * capacity <= peak <= high * capacity:
         return Decision(size, 1.0, peak)
+
+    def at(samples: int) -> float:
+        return peak + (samples - size) * per_sample
+
     after = size + floor(((low + high) / 2 * capacity - peak) / per_sample)
-    predicted = peak + (after - size) * per_sample
-    if predicted + per_sample <= high * capacity and (after < 1 or predicted < low * capacity):
+    if at(after) < low * capacity and at(after + 1) <= high * capacity:
         after += 1
+    if after < 1 and at(1) <= high * capacity:
+        after = 1
     if after < 1:
         raise ValueError(
             f"{peak:.3g} bytes with batches of {size} leave no size that fits into {high:.0%} of {capacity:.3g} bytes: "

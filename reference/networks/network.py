@@ -117,7 +117,7 @@ def levels_of(network: Network) -> tuple:
 
 
 def slowest_link(network: Network, P: int) -> Link:
-    """The largest alpha, beta and gap of the ways from rank 0 to the other P - 1."""
+    """The largest alpha, beta and gap of the ways from rank 0 to the other P - 1; of a tree its outermost level's."""
     if levels := levels_of(network):
         return Link(levels[-1].alpha, levels[-1].beta, network.gamma, levels[-1].gap)
     routes = [network.route(0, rank) for rank in range(1, P)]

@@ -145,7 +145,7 @@ def gradient_messages(
 
 
 def next_forward(spans: Sequence[Span], backward: Sequence[float], forward: Sequence[float]) -> Forward:
-    """The forward pass after `gradients`: a layer starts when its gradient is through and the layer before it, too."""
+    """The next forward pass: a layer starts when its gradient is through and the layer before it, too."""
     done, end = finish(spans), sum(backward)
     start = now = done[0]  # it was ready when the backward pass ended
     for i, seconds in enumerate(forward):

@@ -104,8 +104,8 @@ def probe(
     Ping-pong with a small and a large message, each `repeat` times; the quickest counts, for whatever disturbs a
     message makes it slower, and in the first one waits for the other. n bytes take alpha + n beta, half a round trip.
     One pair at a time, P (P - 1) / 2 after each other: what a pair gets when it has the machine to itself.
-    together=True: a tournament of P - 1 turns, in which all disjoint pairs are timed at once; those that meet on a
-    cable share it, so their alpha and beta grow. All ranks must call it.
+    together=True: a tournament (P - 1 turns, or P if P is odd), in which all disjoint pairs are timed at once; those
+    that meet on a cable share it, so their alpha and beta grow. All ranks must call it.
     Raises ValueError for impossible sizes and for one rank.
     """
     if not 0 <= nbytes[0] < nbytes[1] or repeat < 2:

@@ -306,8 +306,8 @@ async function start(root) {
     const rows = {
       "makespan (s)": ({ times }) => units(times.makespan),
       "bubble, share of the makespan": ({ times }) => percent(times.bubble),
-      "by the closed form": ({ times, setting }) => closed(times.formula, percent,
-        `idle ${+(+times.idle).toFixed(2)} s: ${head.schedules[setting.name].text}${Number(send) ? ", and for messages" : ""}`),
+      "by the closed form": ({ times }) => closed(times.formula, percent, `idle ${+(+times.idle).toFixed(2)} s`),
+      "its short form, free messages": ({ setting }) => ["", head.schedules[setting.name].text],
       "bubble, share of the longest span": ({ times }) => percent(times.spans),
       "peak activations, worst rank": ({ plan }) => +Math.max(...plan.peaks).toFixed(2),
       "peak by its closed form": ({ plan }) => closed(plan.peak, (peak) => +peak.toFixed(2)),

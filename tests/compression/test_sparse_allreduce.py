@@ -48,6 +48,22 @@ def test_the_bits_of_the_dense_all_reduce(algorithm, P):
     assert launch(program, P).results == [[True] * 5] * P
 
 
+@pytest.mark.parametrize("algorithm", SCHEDULES)
+def test_zeros_with_a_sign_have_the_same_bits_on_all_ranks(algorithm):
+    """What a mask leaves of negative numbers: only the sign of zeros differs from the dense sum."""
+
+    def program(comm):
+        x = torch.randn(1000, generator=generator(3, comm.rank))
+        x = x * (x.abs() > 1.5)
+        assert x.signbit()[x == 0].any()
+        dense = allreduce(comm, x.clone(), algorithm=algorithm)
+        found = sparse_allreduce(comm, x, algorithm)
+        return found.view(torch.int32), torch.equal(found, dense)
+
+    bits, equal = zip(*launch(program, 2).results, strict=True)
+    assert torch.equal(*bits) and all(equal)
+
+
 @pytest.mark.mpi
 def test_on_real_ranks():
     def program(comm):

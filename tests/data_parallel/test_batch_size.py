@@ -76,6 +76,7 @@ def test_a_size_above_the_middle_is_taken_where_no_other_lies_in_the_band():
     assert decide(Alone(), 2, 176.0, 88.0, 100.0).size == 1
     assert decide(Alone(), 5, 220.0, 44.0, 100.0).size == 2
     assert decide(Alone(), 1, 68.0, 20.0, 100.0).size == 2
+    assert decide(Alone(), 10, 96.0, 1.0, 100.0).size == 1  # 86 bytes, above the middle already
     assert decide(Alone(), 3, 98.0, 5.0, 100.0).size == 1  # 83 bytes whatever the size: one sample ends in the band
 
 
