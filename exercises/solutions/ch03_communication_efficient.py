@@ -66,8 +66,8 @@ def how_late(seconds, updates):
     With P equal workers every gradient is P - 1 late, after the first round: asynchrony has a price even when nobody is
     slow. A slow worker's gradients are later, and rare; the quick ones' are less late. On w <- w - rate a w_(t - tau)
     the largest stable rate is 2 sin(pi / (2 (2 tau + 1))) / a: 2 / a without delay, 1 / a with a delay of 1, and about
-    pi / (2 tau a) beyond. So whoever doubles the number of workers must about halve the rate. Follow-up: how late are
-    the gradients on average, if all workers take equally long but not at the same time?
+    pi / (2 tau a) for long ones. So whoever doubles the number of workers must about halve the rate. Follow-up: how
+    late are the gradients on average, if all workers take equally long but not at the same time?
     """
     queue = [(time, worker) for worker, time in enumerate(seconds)]
     heapq.heapify(queue)

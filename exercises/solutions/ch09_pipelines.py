@@ -120,7 +120,7 @@ def stage_order(p, m, stage, fits):
 def when_it_ends(orders, seconds, send):
     """A rank does its actions in its order; each starts when the rank is free and when what it needs has come, so at
     the later of the two. That is the whole of a simulator, and the outer loop only makes sure that what is needed has
-    been worked out before. Every action is visited once, and times are exact, whatever an action costs.
+    been worked out before. Every time is worked out once, and exactly, whatever an action costs.
 
     A message delays who receives it and not who sends it: that is why a pipeline's sends must not block. Yet they cost
     time in 1F1B: with p stages and a send of c seconds each micro-batch waits 2 c (p - 1) / p longer, so the bubble
@@ -302,8 +302,8 @@ def weight_stash(w, order, forward, backward, rate):
 
 def blocking_both_ways(comm, x, forward, backward, m):
     """Rank 0 stands in Send with its second activation, rank 1 in Send with its first gradient: each waits for the
-    other to receive, and neither comes to the next line. With the orders of 1F1B this is so from two ranks on. So no
-    rank may wait in a send: Isend begins, the rank goes on, and all is waited for in the end. Until then the array
+    other to receive, and neither comes to the next line. With the orders of 1F1B this is so from two ranks on. So let
+    no rank wait in a send: Isend begins, the rank goes on, and all is waited for in the end. Until then the array
     belongs to MPI. Hence the gradient is received into an array of its own, and not into the one whose message may not
     be through.
 
@@ -343,10 +343,10 @@ def mean_over_micro_batches(gradient, X, y, m):
     count. A mean of means weighs every micro-batch alike, and so a target in a short or padded one more than others: no
     error, no NaN, only a slightly different training, that changes with m.
 
-    And it is NaN where nothing counts, which a weight of 0 does not take away: 0 times NaN is NaN. How many targets
-    count must be known before the first backward pass, as the loss's gradient is divided by it; so the targets are
-    counted first, over all micro-batches, and in data parallelism over all ranks as well. Follow-up: which of the three
-    numbers, samples, targets or micro-batches, does your framework divide by if you accumulate gradients?
+    And it is NaN where nothing counts, which a weight of 0 does not take away: 0 times NaN is NaN. Divide by
+    how many targets count over all micro-batches, and in data parallelism over all ranks as well. They can be counted
+    first, as here, or on the way, if the sum of gradients is divided in the end. Follow-up: which of the three numbers,
+    samples, targets or micro-batches, does your framework divide by if you accumulate gradients?
     """
     total, count = 0.0, np.sum(y >= 0)
     for part in np.array_split(np.arange(len(y)), m):
@@ -366,9 +366,9 @@ def choose_micro_batches(batch, p, fixed, slope, alpha, beta, weights, kept, mem
 
     1F1B keeps min(m, p) micro-batches of batch / m samples: beyond p, more micro-batches need LESS memory. So "the
     largest m that fits" has it the wrong way round; m times b is the batch, whatever m is. And bytes and seconds of a
-    micro-batch both go with b: a link that is too slow is so for any m, but for the fixed costs. Only alpha speaks
-    against many micro-batches, and fixed hides it. Follow-up: when does halving the batch on twice as many pipelines
-    beat any m?
+    micro-batch both go with b: a link that is too slow is so for any m, but for the fixed costs. Only alpha makes
+    small messages slow, and fixed hides it. Follow-up: when does halving the batch on twice as many pipelines beat any
+    m?
     """
     best = None
     for m in range(1, batch + 1):

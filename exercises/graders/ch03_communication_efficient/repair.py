@@ -263,8 +263,8 @@ delay_compensated = Exercise(
                 ),
                 (
                     compensated(lambda g, s, moved, delay: g, fresh=True),
-                    "The gradient was computed again, where the weights are now. That is what nobody has: it arrives "
-                    "late. It must be estimated.",
+                    "The gradient is the one at the weights of now. Nobody has that: estimate it. (Or is all of "
+                    "history one array, changed in place?)",
                 ),
                 (
                     compensated(right, lost=True),

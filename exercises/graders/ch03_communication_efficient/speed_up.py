@@ -92,12 +92,11 @@ def why_not(case, got, want):
             "for nothing. Ask that first."
         )
     if want == 0:
-        return (
-            "Nothing is hidden, not even k = 1, and the whole gradient is there sooner than that: compressing makes "
-            "it worse here. Compare the two."
-        )
+        return "Nothing is hidden, not even k = 1, and that is no quicker than the whole gradient. Compare the two."
     if got == 0 and not largest(arguments):
         return "Not even k = 1 is hidden. But it is there sooner than the whole gradient would be: less is exposed."
+    if not largest(arguments):
+        return "Nothing is hidden, not even k = 1. Which k then leaves least exposed?"
     if got == 0:
         return f"Uncompressed it takes {whole * 1e3:.6g} ms, and a part of it would fit into the window."
     if got == 1:

@@ -279,6 +279,8 @@ def gradients_and_chances(*rows):
                 u = rng.uniform(0, 1, d)
                 near = np.abs(u - chance(g)) < 1e-4
                 u[near] = np.where(chance(g)[near] > 0.5, 0.25, 0.75)
+                most = np.abs(g).argmax()  # sent exactly, for any u: not so with the probabilities of a larger scale
+                u[most] = 0.999 if g[most] > 0 else 0.001
                 arguments.append((g, u))
             yield Case(f"{checks.count(P, 'rank')}, d = {d}{what}", tuple(arguments))
 
@@ -327,8 +329,8 @@ def signs_or_packing(case, answer, rank):
             "for. With what is u[i] compared, and does bit i still belong to number i when it has travelled?"
         )
     return (
-        "Work with two ranks and d = 9 first: which bits are packed, which come out of np.unpackbits (and how many), "
-        "and does bit i still belong to number i?"
+        "Which scale has each rank, also one whose g is 0? Then work with two ranks and d = 9: which bits are packed, "
+        "which come out of np.unpackbits (and how many), and does bit i still belong to number i?"
     )
 
 
@@ -382,13 +384,17 @@ one_bit_sum = Distributed(
                     "That is the formula that one reads, +|g| with probability |g[i]| / sum: the sign of g[i] is not "
                     "in it, and its mean is far from g[i].",
                 ),
+                (
+                    quantised(scale=norm, p=lambda g: chance(g, scale=norm)),
+                    "The scale is the length |g| of the whole vector: that is larger than the largest magnitude, "
+                    "and so is the variance, s^2 - g[i]^2: s^2 is up to d times what is needed.",
+                ),
                 *[
                     (
-                        quantised(scale=norm, p=p),
-                        "The scale is the length |g| of the whole vector: that is larger than the largest magnitude, "
-                        "and so is the variance, s^2 - g[i]^2: s^2 is up to d times what is needed.",
+                        quantised(scale=scale),
+                        "The levels have another scale than the probabilities: what is the mean then?",
                     )
-                    for p in (chance, lambda g: chance(g, scale=norm))
+                    for scale in (norm, lambda g: np.abs(g).mean())
                 ],
                 *[
                     (

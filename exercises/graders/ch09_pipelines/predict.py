@@ -19,6 +19,11 @@ def only(schedule, formula):
     return lambda name, p, m, v: formula(p, m, v) if name == schedule else math.nan
 
 
+def overlapped(formula):
+    """A slip that somebody makes with all schedules but the naive one."""
+    return lambda name, p, m, v: math.nan if name == "naive" else formula(p, m, v)
+
+
 TOO_EARLY = (
     "There is too little idle time in that. A rank cannot begin micro-batch i's backward pass before the rank behind "
     "it has done its own: the first of all begins on the last rank, and reaches rank 0 p - 1 backward passes later."
@@ -38,27 +43,27 @@ SHORTER = (
 )
 OTHER_SHARES = [
     (
-        lambda schedule, p, m, v: (p - 1) / (v * m),
+        overlapped(lambda p, m, v: (p - 1) / (v * m)),
         "That is the idle time over the time of work, m passes. Asked for is its share of the whole time, in which "
         "the idle passes are counted as well.",
     ),
     (
-        lambda schedule, p, m, v: p / (v * m),
+        overlapped(lambda p, m, v: p / (v * m)),
         "p / m is a rule of thumb for very many micro-batches: over m it leaves out the idle time itself, and it "
         "has p where there are p - 1. Count both.",
     ),
     (
-        lambda schedule, p, m, v: p / (v * m + p),
+        overlapped(lambda p, m, v: p / (v * m + p)),
         "The first rank waits for nobody at the beginning: of p ranks, how many passes does the first micro-batch "
         "have behind it when it comes to the last one?",
     ),
     (
-        lambda schedule, p, m, v: p / (v * m + p - 1),
-        "The whole time is right, m + p - 1 passes. The idle time is not: how many passes does the first "
-        "micro-batch have behind it when it comes to the last of p ranks?",
+        overlapped(lambda p, m, v: p / (v * m + p - 1)),
+        "The whole time is right. The idle time is not: how many passes does the first micro-batch have behind it "
+        "when it comes to the last of p ranks?",
     ),
     (
-        lambda schedule, p, m, v: (p - 1) / (v * m + p),
+        overlapped(lambda p, m, v: (p - 1) / (v * m + p)),
         "The idle passes are right, the whole time is too long: m passes of work, and the idle ones.",
     ),
     (only("GPipe", lambda p, m, v: 1 - 2 * m / (m + 2 * p - 2)), TOO_EARLY),
@@ -67,11 +72,14 @@ OTHER_SHARES = [
         for schedule in ("GPipe", "1F1B")
         for each in (2, 3)
     ],
-    (
-        only("naive", lambda p, m, v: (p - 1) / (m + p - 1)),
-        "Naively the next micro-batch does not start before the "
-        "one before has come back. How many of the p ranks work at a time?",
-    ),
+    *[
+        (
+            only("naive", formula),
+            "Naively the next micro-batch does not start before the "
+            "one before has come back. How many of the p ranks work at a time?",
+        )
+        for formula in (lambda p, m, v: (p - 1) / (m + p - 1), lambda p, m, v: (p - 1) / m)
+    ],
     (only("naive", lambda p, m, v: 1 / p), "That is the share in which a rank works. Asked for is the other one."),
     (
         only("interleaved", lambda p, m, v: (p - 1) / (m + p - 1)),
@@ -104,11 +112,11 @@ OTHER_SHARES = [
         for digits, unit in ((1, 1), (2, 1), (3, 1), (4, 1), (0, 100), (1, 100), (2, 100), (12, 100))
     ],
     (
-        lambda schedule, p, m, v: 3 * (p - 1) / v,
+        overlapped(lambda p, m, v: 3 * (p - 1) / v),
         "Those are the seconds that a rank is idle, if a forward pass takes one. Divide by all its seconds.",
     ),
     (
-        lambda schedule, p, m, v: p * (p - 1) / (v * m + p - 1),
+        overlapped(lambda p, m, v: p * (p - 1) / (v * m + p - 1)),
         "The idle time of all ranks was divided by the time of one. With p ranks in both, p cancels.",
     ),
 ]

@@ -160,7 +160,7 @@ blocking_both_ways = Distributed(
     hints=[
         "Two ranks, two micro-batches. Rank 0 does F0 F1 B0 B1, rank 1 F0 B0 F1 B1. Write down the calls of both, one "
         "below the other: in which two do they stand?",
-        "No rank may wait in a send. comm.Isend begins to send, returns a request, and the rank goes on; mpi.waitall("
+        "Let no rank wait in a send. comm.Isend begins to send, returns a request, and the rank goes on; mpi.waitall("
         "requests) waits for all of them in the end.",
         "Until then the array that is sent must stay as it is. Recv(dy, ...) writes into y[i], which may still be on "
         "its way: receive into np.empty_like(dy).",

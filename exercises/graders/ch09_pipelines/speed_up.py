@@ -348,8 +348,8 @@ def in_time(case, answer):
     if not any(late):
         return Finding(
             seen,
-            "Every W directly follows its I, or comes as soon as there is one. When the rank has an I to do for which "
-            "the rank before waits, W can come later.",
+            "No I comes between an I and its W. When the rank has an I to do for which the rank before waits, W can "
+            "come later.",
         )
     if late == [min(p - 1 - rank, m - 1) for rank in range(p)]:
         return Finding(seen, WRONG_WAY)

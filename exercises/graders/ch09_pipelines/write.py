@@ -165,7 +165,7 @@ OTHER_LOOPS = [
     ),
     (
         lambda p, m, v, r: looping(p, m, v, r, ahead=(v - 1) * p + (p - 1 - r)),
-        "Each of your ranks is one pass ahead of the next. That is no longer where messages take no time; asked for "
+        "Each of your ranks is one pass ahead of the next. That is as quick where messages take no time; asked for "
         "are two, so that a message can travel.",
     ),
     (

@@ -12,6 +12,12 @@ WRONG = [
         of="again",
     ),
     edit(
+        "one_array_in_place",
+        "Or is all of history one array",
+        *("history.append(now - rate * estimate)", "now -= rate * estimate\nhistory.append(now)"),
+        of="again",
+    ),
+    edit(
         "one_too_new",
         "Write down Taylor's series",
         "old, now = history[read]",

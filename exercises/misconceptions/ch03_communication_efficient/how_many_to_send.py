@@ -30,7 +30,7 @@ WRONG = [
         "bisect_right(range(1, d)",
         "bisect_left(range(1, d)",
     ),
-    edit("never_worse", "compressing makes it worse here", "int(seconds(1) < whole)", "1"),
+    edit("never_worse", "that is no quicker than the whole gradient", "int(seconds(1) < whole)", "1"),
     whole(
         "one_percent",
         "A fixed share is a habit",
@@ -39,5 +39,18 @@ WRONG = [
             return max(1, d // 100)
         """,
     ),
+    edit(
+        "one_percent_where_nothing_fits",
+        "Which k then leaves least exposed?",
+        "int(seconds(1) < whole)",
+        "int(seconds(1) < whole) * d // 100",
+    ),
+    edit(
+        "quicker_than_the_whole_where_nothing_fits",
+        "Which k then leaves least exposed?",
+        LAST,
+        "return bisect.bisect_right(range(1, d), window if seconds(1) <= window else whole, key=seconds)",
+    ),
+    edit("tie", "that is no quicker than the whole gradient", "(1) < whole", "(1) <= whole"),
     edit("whole_or_nothing", "a part of it would fit", LAST, "return 0"),
 ]

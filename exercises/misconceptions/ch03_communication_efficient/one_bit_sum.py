@@ -59,6 +59,13 @@ WRONG = [
         "np.linalg.norm(g).reshape(1)",
         of="again",
     ),
+    edit(
+        "euclidean_levels",
+        "The levels have another scale",
+        "comm.Allgather(s, ",
+        "comm.Allgather(np.linalg.norm(g).reshape(1), ",
+        of="again",
+    ),
     edit("into_u", "argument 2 on rank 0 was changed", "up = s * (2 * u - 1) < g", "u *= 2 * s\nup = u - s < g"),
     edit(
         "levels_reduced",
@@ -68,6 +75,7 @@ WRONG = [
         of="never_communicates",
     ),
     edit("mean", "not the mean", ".sum(axis=0)", ".mean(axis=0)", of="again"),
+    edit("mean_levels", "The levels have another scale", "(s, ", "(np.abs(g).mean(keepdims=True), ", of="again"),
     edit("mean_scale", "With the mean magnitude as scale", ".max(", ".mean(", of="again"),
     edit(
         "own_dice",
@@ -76,6 +84,7 @@ WRONG = [
         "* np.random.default_rng(1).random(g.size)",
         of="again",
     ),
+    edit("one_scale_for_all", "Which scale has each rank", "scales[:, None]", "scales.max()", of="again"),
     edit("own_part_first", "replicas that differ by a bit", "in table", "in np.roll(table, -comm.rank, axis=0)"),
     edit("own_scale", "which row of what has come belongs to them", "scales[:, None]", "s", of="again"),
     edit(
@@ -89,6 +98,13 @@ WRONG = [
         "The scale travels in 8 bytes",
         *("keepdims=True)", "keepdims=True).astype(float)", "comm.size, np.float32)", "comm.size)"),
         *(".sum(axis=0)", ".sum(axis=0).astype(np.float32)"),
+        of="again",
+    ),
+    edit(
+        "scale_of_1_for_zeros",
+        "Which scale has each rank",
+        "np.abs(g).max(keepdims=True)",
+        "np.abs(g).max(keepdims=True, initial=0 if g.any() else 1)",
         of="again",
     ),
     edit("sign_lost", "The sign of g is lost", "< s + g", "< s + np.abs(g)", of="again"),

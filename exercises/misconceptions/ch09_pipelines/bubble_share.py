@@ -10,5 +10,6 @@ WRONG = [
         'return (p - 1) / (v * m + p - 1) / (2 if schedule == "1F1B" else 1)',
     ),
     edit("more_stages_more_bubble", "these are passes of stages a v-th", "(v * m + p - 1)", "(m / v + p - 1)"),
+    edit("naively_over_work", "How many of the p ranks work at a time?", "(p - 1) / p", "(p - 1) / m"),
     edit("p_over_m", "p / m is a rule of thumb for very many", "(p - 1) / (v * m + p - 1)", "p / m / v"),
 ]

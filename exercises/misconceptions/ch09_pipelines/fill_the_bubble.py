@@ -11,8 +11,14 @@ WRONG = [
         "so how many W may it be behind with",
         *(PUTS_OFF, '[f"W{i - p + 1}"] * (i >= p - 1)', REST, "range(m - p + 1, m)"),
     ),
+    edit(
+        "after_the_next_f",
+        "No I comes between an I and its W",
+        *(f'[f"I{{i}}"] + {PUTS_OFF}', '[f"W{i - 1}"] * (i > 0 < r) + [f"I{i}"] + [f"W{i}"] * (r == 0)'),
+        *(REST, "range(m - min(r, 1), m)"),
+    ),
     edit("before_i", "W after I", f'[f"I{{i}}"] + {PUTS_OFF}', f'{PUTS_OFF} + [f"I{{i}}"]'),
-    edit("directly_after", "or comes as soon as there is one", PUTS_OFF, '[f"W{i}"]', REST, "[]"),
+    edit("directly_after", "No I comes between an I and its W", PUTS_OFF, '[f"W{i}"]', REST, "[]"),
     edit(
         "first_rank_puts_off",
         "The wrong way round: the first rank keeps most",
