@@ -18,8 +18,7 @@ from .sandbox import MUTE, Ending
 from .student import MISSING, Source
 
 CROSSED = (
-    "Every rank both sends and receives, so no order can be wrong: a partner is. Take one rank: to whom does it send, "
-    "and from whom does that one receive?"
+    "No send has a receive that fits. Take one rank: to whom does it send, and from whom does that one receive then?"
 )
 UNFINISHED = {
     "Truncation": LENGTHS,

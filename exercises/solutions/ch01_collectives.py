@@ -139,8 +139,8 @@ def ring_allgather(comm, block, lengths):
     Read backwards in time this is the ring's reduce-scatter: there the blocks come home, here they leave home. That is
     why an all-reduce made of both sends every block twice around, less two hops. The time, (P - 1) (alpha + n/P beta)
     for n bytes in the result, cannot be beaten in its second term: each rank must receive all but its own block, over
-    one link. Follow-up: with unequal blocks every step takes as long as its largest message. In which order would you
-    deal out the data, if you may choose?
+    one link. Follow-up: with unequal blocks every step takes as long as its largest message. How would you deal out
+    the data, if you may choose?
     """
     P, rank = comm.size, comm.rank
     blocks = [np.empty(length) for length in lengths]
@@ -255,9 +255,10 @@ def pairwise_alltoall(comm, x):
     Serving the ranks in the order 0, 1, 2, ... sends the same bytes, and yet all queue up before rank 0 first, then
     before rank 1: the network is the same, the schedule is not. Large messages want this: (P - 1) (alpha + 8 k beta) is
     the least time for data that must each go its own way, if a rank waits for each message. For tiny messages the P - 1
-    latencies hurt. If nobody waits, they pass at once; and Bruck's algorithm forwards what belongs to others: log2 P
-    messages, but about log2 P / 2 times the bytes. Tokens on their way to experts in mixture-of-experts models are an
-    all-to-all. Follow-up: what becomes of the schedule when one rank gets twice as many tokens as the others?
+    latencies hurt. Where latency does not hold the port, they overlap if nobody waits; and Bruck's algorithm forwards
+    what belongs to others: log2 P messages, but about log2 P / 2 times the bytes. Tokens on their way to experts in
+    mixture-of-experts models are an all-to-all. Follow-up: what becomes of the schedule when one rank gets twice as
+    many tokens as the others?
     """
     P, rank = comm.size, comm.rank
     result = np.empty_like(x)

@@ -101,6 +101,21 @@ RIGHT = {  # (exercise, in which way): (arguments, body)
         return arriving
         """,
     ),
+    ("shift_right", "in three turns"): (
+        "comm, block",
+        """
+        rank, right, left = comm.rank, (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        if comm.size == 1:
+            return block.copy()
+        arriving = np.empty_like(block)
+        for turn in range(3):
+            if rank % 3 == turn:
+                comm.Send(block, dest=right)
+            if left % 3 == turn:
+                comm.Recv(arriving, source=left)
+        return arriving
+        """,
+    ),
     ("shift_right", "the receive first, without waiting"): (
         "comm, block",
         """

@@ -59,9 +59,9 @@ def not_one_to_the_right(case, answer):
     return "Who needs a rank's block? Only its right neighbour: to any other it need not be sent."
 
 
-def two_turns(case):
-    """Even ranks send first and odd ones receive first: two turns, for an odd number of ranks three."""
-    turns = 0 if case.ranks == 1 else 2 + case.ranks % 2
+def three_turns(case):
+    """Rank r sends in turn r % 3. Even ranks first, then odd ones, takes no more: two turns, or three if P is odd."""
+    turns = min(case.ranks, 3) if case.ranks > 1 else 0
     return turns * message(case)
 
 
@@ -90,8 +90,8 @@ shift_right = Distributed(
             otherwise="The right neighbour needs the block, and nothing else. What else is in the message?",
         ),
         checks.no_later_than(
-            two_turns,
-            "with neighbours in pairs it",
+            three_turns,
+            "in at most three turns it",
             "It no longer hangs, and the messages go one after the other, along a chain: the rank at its end waits for "
             "all the others, so the time grows with P. How many of the messages could be on their way at once?",
         ),

@@ -407,9 +407,10 @@ hierarchical_allreduce = Distributed(
 )
 
 
-NEVER_REACHED = (
-    "Your code looks for the way to a node that it never reached. With what width does a itself begin, before there is "
-    "any link? If it is 0, every min(width, link) stays 0, and no way is ever better."
+NOTHING_THERE = (
+    "Which node has nothing there? On the way back it may be a: stop there. Else it was not reached, or not noted: "
+    "with what width does a itself begin? If it is 0, every min(width, link) stays 0. In the search it may be a node "
+    "that no way has reached yet."
 )
 
 widest_path = Exercise(
@@ -426,10 +427,11 @@ widest_path = Exercise(
     endings={
         "cpu": "There is no time to try all paths. Of those that lead to the same node, which is the only one worth "
         "going on with? (If it is the way back from b that does not end: print it. Does it go round in a circle?)",
-        "IndexError": "A heap, or a list, has nothing left to give out, and b was not reached. Which ways to a node "
-        "are put in? Also one that is narrower than the way so far may be the best to its node.",
-        "KeyError": NEVER_REACHED,
-        "NoneType": NEVER_REACHED,
+        "IndexError": "Is a heap, or a list, empty before b is reached? Which ways to a node are put in? Also one "
+        "that is narrower than the way so far may be the best to its node. (Or is there no such node? They are 0 to "
+        "N - 1.)",
+        "KeyError": NOTHING_THERE,
+        "NoneType": NOTHING_THERE,
     },
     hints=[
         "Take two paths by hand. What number of each would you write down to tell which is the wider? How does that "

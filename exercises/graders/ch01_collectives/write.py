@@ -226,7 +226,7 @@ def messages_to(answer, rank):
 def beyond_the_last(case):
     """The hint for a broadcast that sends to a rank that does not exist."""
     if case.arguments[0][1] == 0:
-        return "With 5 ranks, three rounds could reach 8: some have no partner in the last round."
+        return "Are there too many rounds, or has a rank no partner in the last one?"
     return "A number that is counted from the root must be turned back into a rank before you send to it, with % P."
 
 
@@ -424,8 +424,9 @@ def no_such_partner(case):
         )
     core = 2 ** (P.bit_length() - 1)
     return (
-        f"With {P} ranks, rank ^ 2**k is no rank for some. C is {core} here, the largest power of two that is not "
-        f"above {P}: only the first C exchange with rank ^ 2**k. What do the others do, before and after?"
+        f"With {P} ranks some partner is no rank. C is {core} here, the largest power of two that is not above {P}: "
+        "only the first C exchange with rank ^ 2**k. What do the others do, before and after, and with which of the "
+        "first C?"
     )
 
 
@@ -489,8 +490,8 @@ recursive_doubling = Distributed(
 
 
 BEYOND = (
-    "With this number of ranks some partner is beyond the last rank. rank ^ step pairs all ranks when P is a power of "
-    "two, and only then. Is there a rule that works for every P? Let all ranks send equally far."
+    "Which partner is no rank? rank ^ step pairs all ranks only if P is a power of two. Let all ranks send equally "
+    "far, around a circle."
 )
 
 

@@ -137,8 +137,8 @@ bucket_limit = Exercise(
     ),
     checks=[quickest],
     endings={
-        "cpu": "Every number of bytes is too many to try. Which limits give different buckets? With 40 tensors there "
-        "are less than a thousand.",
+        "cpu": "Does a loop never end, or is every number of bytes tried? Which limits give different buckets? With 40 "
+        "tensors there are less than a thousand.",
     },
     hints=[
         "Write a function that tells the step's time for a limit: it puts assign_buckets and step_time together. Then "
@@ -280,7 +280,7 @@ def too_slow(case):
     ((speeds, _),) = case.arguments
     if len(speeds) < MANY:
         return (
-            "There are too many ways to share a batch to try them all. Give the samples away one by one: to whom goes "
+            "Does a loop never end, or are there too many ways to try? Give the samples away one by one: to whom goes "
             "the next?"
         )
     return (

@@ -31,7 +31,10 @@ WRONG = [
         "The tree began at rank 0, whatever the root is",
         *("(comm.rank - root) % P", "comm.rank", PARENT, "parent", CHILD, "child"),
     ),
-    edit("only_powers_of_two", "have no partner in the last round", CHILD, "child + root", of="no_bound"),
+    edit("only_powers_of_two", "has a rank no partner in the last one", CHILD, "child + root", of="no_bound"),
+    edit(
+        "a_round_too_many", "has a rank no partner in the last one", IF_THERE_IS_ONE, "comm.Send(x, dest=child + root)"
+    ),
     edit(
         "padded",
         "What else is in it?",

@@ -35,7 +35,8 @@ WRONG = [
             comm.Sendrecv(x[dest][some], dest=dest, recvbuf=result[source][some], source=source)
         """,
     ),
-    edit("partner_by_xor", "when P is a power of two, and only then", PARTNERS, "rank ^ step, rank ^ step"),
+    edit("partner_by_xor", "only if P is a power of two", PARTNERS, "rank ^ step, rank ^ step"),
+    edit("not_around_the_circle", "only if P is a power of two", PARTNERS, "rank + step, rank - step"),
     edit("received_into_the_wrong_row", "and stands in another's place", "[source", "[dest"),
     edit("ring_of_sends", "Send may wait until its message is received", EXCHANGE, SEND + RECEIVE),
     edit(
@@ -64,7 +65,7 @@ WRONG = [
         """,
         of="serves_in_order_of_rank",
     ),
-    edit("source_is_dest", "so no order can be wrong", PARTNERS, "(rank + step) % P, (rank + step) % P"),
+    edit("source_is_dest", "No send has a receive that fits", PARTNERS, "(rank + step) % P, (rank + step) % P"),
     edit("works_in_x", "who writes into one writes into x", "np.empty_like(x)", "x", "x[dest], ", "x[dest].copy(), "),
     edit(
         "xor_with_idle_steps",

@@ -4,6 +4,7 @@ from exercises.grading.wrong import edit, whole
 
 EXCHANGE = "comm.Sendrecv(total, partner, recvbuf=other, source=partner)\n"
 ADD = "total += other"
+FROM_GUEST = "comm.Recv(other, source=rank + core)"
 ROUNDS, ROUNDED_UP = "P.bit_length() - 1", "(P - 1).bit_length()"
 
 WRONG = [
@@ -60,7 +61,13 @@ WRONG = [
             comm.Send(total, dest=guest)
         """,
     ),
-    edit("only_powers_of_two", "is no rank for some", ROUNDS, ROUNDED_UP),
+    edit("only_powers_of_two", "some partner is no rank", ROUNDS, ROUNDED_UP),
+    edit(
+        "everybody_has_a_guest",
+        "some partner is no rank",
+        f"if rank + core < P:\n    {FROM_GUEST}",
+        f"if core < P:\n    {FROM_GUEST}",
+    ),
     edit(
         "padded",
         "What else is in it?",

@@ -64,7 +64,7 @@ WRONG = [
         "Does every rank send its own block every time?",
         *("empty", "zeros", LEAVING, "[rank]", ARRIVING, "[rank - 1]"),
     ),
-    edit("partners_do_not_fit", "so no order can be wrong", "source=(rank - 1)", "source=(rank + 1)"),
+    edit("partners_do_not_fit", "No send has a receive that fits", "source=(rank - 1)", "source=(rank + 1)"),
     edit(
         "sends_its_own_along",
         "and none goes out twice",

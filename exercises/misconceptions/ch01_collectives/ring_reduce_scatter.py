@@ -38,7 +38,7 @@ WRONG = [
     edit("forgot_to_add", "meet your own part, not replace it", "growing += arriving", "growing[:] = arriving"),
     edit("in_pieces", "in more messages than are needed", EXCHANGE, IN_PIECES),
     edit("mean", "not the mean", "rank]", "rank] / P"),
-    edit("mixed_directions", "so no order can be wrong", "source=left", "source=right"),
+    edit("mixed_directions", "No send has a receive that fits", "source=left", "source=right"),
     edit("never_waits", "before the function returns, wait", EXCHANGE, "comm.Isend(leaving, dest=right)\n" + RECEIVE),
     edit("object_messages", "pickles its object", EXCHANGE, "arriving = comm.sendrecv(leaving, right, source=left)"),
     edit("one_step_short", "A block must come past every rank", "- 1):", "- 2):"),

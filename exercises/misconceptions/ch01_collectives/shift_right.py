@@ -29,6 +29,7 @@ WRONG = [
         EXCHANGE,
         f"if comm.size == 1:\n    return block.copy()\nif comm.rank == 0:{SEND_FIRST}",
     ),
+    edit("half_a_chain", "along a chain", EXCHANGE, f"if comm.rank < comm.size // 2:{SEND_FIRST}"),
     edit(
         "copy_for_one_rank",
         "Return memory of its own",
@@ -42,6 +43,12 @@ WRONG = [
         f"if comm.rank % 2 == 0:{SEND_FIRST}",
     ),
     edit("everybody_receives_first", "nobody is left to send", EXCHANGE, RECEIVE + SEND),
+    edit(
+        "waits_before_it_receives",
+        "or put after the wait",
+        EXCHANGE,
+        f"comm.Isend(block, dest=right).Wait()\n{RECEIVE}",
+    ),
     edit("float32", "float64 carries 16 digits", "return arriving", "return arriving.astype(np.float32).astype(float)"),
     edit("forgets_to_wait", "before the function returns, wait", EXCHANGE, "comm.Isend(block, dest=right)\n" + RECEIVE),
     edit(

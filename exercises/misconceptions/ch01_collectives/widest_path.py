@@ -47,7 +47,7 @@ WRONG = [
     edit("without_its_start", "Both ends belong to the path", RESULT, f"{RESULT}[1:]"),
     whole(
         "begins_with_width_0",
-        "With what width does a itself begin",
+        "with what width does a itself begin",
         """
         def widest_path(bandwidth, a, b):
             width, came_from, done = {a: 0}, {}, set()
@@ -65,6 +65,24 @@ WRONG = [
                 path.append(came_from[path[-1]])
             return path[::-1]
         """,
+    ),
+    edit(
+        "walks_past_a",
+        "with what width does a itself begin",
+        *("{a: 0}", "{a: np.inf}", "while path[-1] != a:", "while path[-1] is not None:"),
+        of="begins_with_width_0",
+    ),
+    edit(
+        "walks_past_a_to_none",
+        "with what width does a itself begin",
+        *("{a: np.inf}, {}, set()", "{a: np.inf}, [None] * len(bandwidth), set()", "path[-1] is not None", "True"),
+        of="walks_past_a",
+    ),
+    edit(
+        "no_width_before_it_is_reached",
+        "with what width does a itself begin",
+        *("{a: 0}", "{a: np.inf}", "width.get(there, 0)", "width[there]"),
+        of="begins_with_width_0",
     ),
     edit(
         "goes_in_a_circle",
@@ -95,6 +113,11 @@ WRONG = [
         "path: min",
         "path: max",
         of="all_paths",
+    ),
+    edit(
+        "one_node_too_many",
+        "Which ways to a node are put in?",
+        *("for there in np.flatnonzero(bandwidth[here]):", "for there in range(len(bandwidth) + 1):"),
     ),
     edit(
         "only_wider_links",

@@ -14,6 +14,18 @@ WRONG = [
     edit("seconds_the_wrong_way_round", "Fewer buckets would pay fewer latencies", "seconds[i]", "seconds[-1 - i]"),
     edit("powers_of_two", "The best of the powers of two", LIMITS, "[2**k for k in range(1, 30)]"),
     edit("a_thousand_limits", "between two points of a grid", LIMITS, "np.linspace(min(nbytes), sum(nbytes), 1000)"),
+    edit(
+        "halves_without_end",
+        "Does a loop never end",
+        f"return {BEST}",
+        """
+        low, high = min(nbytes), sum(nbytes)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if step(middle) < step(middle + 1) else (middle, high)
+        return low
+        """,
+    ),
     edit("whole_kilobytes", "between two points of a grid", BEST, f"{BEST} // 1000 * 1000"),
     edit(
         "a_grid_of_100_bytes", "between two points of a grid", LIMITS, "range(100, min(sum(nbytes), 2**20) + 100, 100)"

@@ -8,6 +8,17 @@ WRONG = [
     edit("each_rounded", "If each share is rounded by itself", "return given", f"return {ROUNDED}"),
     edit("fractions", "Samples come whole", "return given", "return [batch * speed / sum(speeds) for speed in speeds]"),
     edit(
+        "steps_over_the_batch",
+        "too many ways to try",
+        "return given",
+        f"""
+        given = {ROUNDED}
+        while sum(given) != batch:
+            given[0] += 1
+        return given
+        """,
+    ),
+    edit(
         "at_least_one_each",
         "and yet should not have one",
         "return given",
@@ -25,7 +36,7 @@ WRONG = [
     ),
     whole(
         "all_possibilities",
-        "too many ways to share a batch",
+        "too many ways to try",
         """
         def shares(speeds, batch):
             def ways(ranks, left):

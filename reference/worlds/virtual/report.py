@@ -122,14 +122,14 @@ def _doing(rank: Any) -> str:
     return {"waiting": f"waiting in {rank.call}", "finished": "returned already"}.get(rank.state, rank.state)
 
 
-def _requests(engine: Any, ranks: list, table: dict) -> list:
+def _requests(ranks: list, table: dict) -> list:
     """The sends (or receives) of `table` that these ranks are waiting for."""
     awaited = {id(request) for rank in ranks for request in rank.awaited}
     return [request for requests in table.values() for request in requests if id(request) in awaited]
 
 
 def _wrong_tag(engine: Any, waiting: list) -> str | None:
-    for receive in _requests(engine, waiting, engine.messages.receives):
+    for receive in _requests(waiting, engine.messages.receives):
         for send in engine.messages.sends.get((receive.context, receive.rank), []):
             if receive.peer in (send.rank, mpi.ANY_SOURCE):
                 return (
@@ -140,16 +140,14 @@ def _wrong_tag(engine: Any, waiting: list) -> str | None:
 
 
 def _left_early(engine: Any, waiting: list) -> str | None:
-    for request in _requests(engine, waiting, engine.messages.receives) + _requests(
-        engine, waiting, engine.messages.sends
-    ):
+    for request in _requests(waiting, engine.messages.receives) + _requests(waiting, engine.messages.sends):
         if request.peer >= 0 and engine.ranks[request.peer].state == "finished":
             return f"rank {request.rank} waits for rank {request.peer} in {request.call}, which has returned already"
     return None
 
 
 def _all_sending(engine: Any, waiting: list) -> str | None:
-    sends = _requests(engine, waiting, engine.messages.sends)
+    sends = _requests(waiting, engine.messages.sends)
     if {send.rank for send in sends} != {rank.index for rank in waiting}:
         return None
     if any(send.call.name.lower() in ("send", "ssend") for send in sends):
@@ -158,6 +156,9 @@ def _all_sending(engine: Any, waiting: list) -> str | None:
             "received: MPI may buffer it or not, and here it waits. Use Sendrecv or Isend, or let some "
             "ranks receive first"
         )
+    begun = {receive.rank for receives in engine.messages.receives.values() for receive in receives}
+    if begun.isdisjoint(rank.index for rank in waiting):
+        return "every waiting rank waits for a send, and none receives: was a receive forgotten, or put after the wait?"
     return (
         "every waiting rank sends to a rank that does not receive from it: the partners do not fit. To whom does each "
         "rank send, and from whom does that one receive?"
@@ -166,7 +167,7 @@ def _all_sending(engine: Any, waiting: list) -> str | None:
 
 def _one_source(engine: Any, waiting: list) -> str | None:
     """Ranks that all wait for one: often arguments in the wrong order."""
-    receives = _requests(engine, waiting, engine.messages.receives)
+    receives = _requests(waiting, engine.messages.receives)
     sources = {receive.peer for receive in receives}
     if len(receives) < 2 or len(sources) != 1 or min(sources) < 0:
         return None
@@ -178,7 +179,7 @@ def _one_source(engine: Any, waiting: list) -> str | None:
 
 
 def _all_receiving(engine: Any, waiting: list) -> str | None:
-    receives = _requests(engine, waiting, engine.messages.receives)
+    receives = _requests(waiting, engine.messages.receives)
     if {receive.rank for receive in receives} == {rank.index for rank in waiting}:
         return "every waiting rank is in a receive, and nobody is left to send: was a send forgotten, or put after it?"
     return None

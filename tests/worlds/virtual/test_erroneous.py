@@ -124,6 +124,27 @@ def head_on_with_objects(comm):
     comm.recv(source=1 - comm.rank)
 
 
+@wrong(Deadlock, ("forgotten", "after the wait"), [stuck("Wait", (r + 1) % 3, ".Wait()", "dest") for r in range(3)])
+def a_wait_for_the_send_before_the_receive(comm):
+    right, left = right_left(comm)
+    comm.Isend(np.ones(2), right).Wait()
+    comm.Recv(np.ones(2), left)
+
+
+@wrong(Deadlock, ("do not fit",), [stuck("Sendrecv", (r + 1) % 3, "comm.Sendrecv(") for r in range(3)])
+def partners_that_do_not_fit(comm):
+    right, _ = right_left(comm)
+    comm.Sendrecv(np.ones(2), right, recvbuf=np.ones(2), source=right)
+
+
+@wrong(Deadlock, ("do not fit",), [stuck("Wait", (r + 1) % 3, ".Wait()", "dest") for r in range(3)])
+def receives_that_have_begun_and_do_not_fit(comm):
+    right, _ = right_left(comm)
+    receive = comm.Irecv(np.ones(2), right)
+    comm.Isend(np.ones(2), right).Wait()
+    receive.Wait()
+
+
 @wrong(Deadlock, ("send",), [stuck("Send", 0, "Send", "dest")])
 def a_message_to_oneself(comm):
     comm.Send(np.ones(2), comm.rank)
