@@ -873,7 +873,7 @@ def test_the_loss_rises_in_a_full_step_by_its_own_gradient_and_not_by_what_was_l
     assert rise["late"] < 0 < 0.03 < min(rise["both"], rise["own"])
 
 
-@pytest.mark.parametrize("seed, factor", [(2, 3.95), (3, 1.66)])
+@pytest.mark.parametrize("seed, factor", [(2, 3.95), (3, 1.64)])
 def test_by_which_factor_a_server_that_never_waits_is_first_depends_on_the_draw(monkeypatch, seed, factor):
     """The page's has three; of five others these two, in which SlowMo is behind by the most and by the least."""
     monkeypatch.setattr(compare, "Timed", functools.partial(Timed, seed=seed))
@@ -1018,13 +1018,14 @@ def test_one_bit_adam_ends_closer_to_adam_with_a_scale_that_keeps_the_length():
         return objective.loss(w)
 
     ends = []
-    for seed in range(4):
+    for seed in range(5):
         objective = Objective(MLP((64, 32, 10), seed=seed), digits(), size=64)
         ways = ((float32(), 60), (scaled_sign(), 20), (longer, 20))
         ends.append([launch(program, 2, objective, *way).results[0] for way in ways])
     exact, nearest, same = np.transpose(ends)
-    assert np.abs(same - exact).max() < 0.02 and same[0] == pytest.approx(0.25, abs=0.01)
-    assert (nearest - same).mean() > 0.03
+    assert np.abs(same - exact)[:4].max() < 0.02 and same[0] == pytest.approx(0.25, abs=0.01)
+    assert (nearest - same)[:4].mean() > 0.03
+    assert same[4] > 10 and nearest[4] < 0.5, "from these weights it diverges"
 
 
 def test_one_bit_after_a_hadamard_rotation_has_no_bias_unless_few_elements_hold_all():
