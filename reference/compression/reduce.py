@@ -84,20 +84,25 @@ def allgather_sum(comm, sender: Sender, x: Tensor, generator: Generator | None =
     """
     tag = mpi.fresh_tag(comm)  # one for both parts (rounds.carry_out)
     wire, why = encoded(sender, x, generator)
-    size = sender.nbytes(len(x))
-    sizes = [size] * comm.size if size is not None else (yield from _sizes(comm, len(wire), tag))
+    sizes = yield from _sizes(comm, sender.nbytes(len(x)), len(wire), tag)
     wires = Blocks(wire.new_empty(sum(sizes)), counts=sizes)
     wires[comm.rank, comm.rank + 1][:] = wire
     yield from steps(comm, find(ALLGATHER, algorithm).rounds(comm.rank, comm.size), wires, tag=tag)
-    if bad := [rank for rank in range(comm.size) if refused(wires[rank, rank + 1])]:
-        said = why or "they say why"
-        raise CannotEncode(f"ranks {bad} of {comm.size} could not encode their vectors; {said}") from why
+    _refuse_what_was_not_encoded(comm, wires, why)
     add_decoded(comm, sender, wires, x)
     return x
 
 
-def _sizes(comm, mine: int, tag: int) -> abc.Generator[list, None, list[int]]:
-    """How many bytes each rank has to say, if that depends on what it has: 8 bytes a rank, in few rounds."""
+def _refuse_what_was_not_encoded(comm, wires: Blocks, why: Exception | None) -> None:
+    if bad := [rank for rank in range(comm.size) if refused(wires[rank, rank + 1])]:
+        said = why or "they say why"
+        raise CannotEncode(f"ranks {bad} of {comm.size} could not encode their vectors; {said}") from why
+
+
+def _sizes(comm, known: int | None, mine: int, tag: int) -> abc.Generator[list, None, list[int]]:
+    """How many bytes each rank has to say. If that depends on what it has: 8 bytes a rank, in few rounds."""
+    if known is not None:
+        return [known] * comm.size
     sizes = torch.zeros(comm.size, dtype=torch.int64)
     sizes[comm.rank] = mine
     yield from steps(comm, bruck_allgather_rounds(comm.rank, comm.size), Blocks(sizes, comm.size), tag=tag)

@@ -184,15 +184,17 @@ class Replica:
         self._adopt(number)
         if not self._synchronising:
             return
-        missing = self._missing[self._place[number][0]]
-        if number not in missing:
+        self._refuse_a_second(number)
+        self._missing[self._place[number][0]].remove(number)
+        self.ready_order.append(number)
+        self._advance()
+
+    def _refuse_a_second(self, number: int) -> None:
+        if number not in self._missing[self._place[number][0]]:
             raise RuntimeError(
                 f"the gradient of {self.names[number]} came twice in one backward pass, and may have been sent after "
                 f"the first time. Reentrant checkpointing does that: use checkpoint(..., use_reentrant=False)"
             )
-        missing.remove(number)
-        self.ready_order.append(number)
-        self._advance()
 
     def _advance(self) -> None:
         """Poll the pending all-reduces, and start what can be started."""
@@ -203,8 +205,7 @@ class Replica:
         """Start what is full, in the order of the buckets."""
         while self._started < len(self.buckets) and not self._missing[self._started]:
             index, self._started = self._started, self._started + 1
-            if self.check_finite:
-                self._look(index)
+            self._look(index)
             request = self.communicate(self.comm, index, self.buckets[index].flat)
             self._requests.append(request)
             self._under_way.append(request)
@@ -247,6 +248,9 @@ class Replica:
     # NaN and infinity -------------------------------------------------------------------------------------------------
 
     def _look(self, index: int) -> None:
+        """Note what is not finite in a bucket, if asked to."""
+        if not self.check_finite:
+            return
         for number, view in zip(self.assignment[index], self.buckets[index].views):
             if not torch.isfinite(view).all():
                 self._not_finite.append(self.names[number])
