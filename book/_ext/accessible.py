@@ -13,6 +13,7 @@ from PIL import Image
 
 WIDE = 1_400  # pixels of a figure, two hundred an inch; on a phone the letters of a wider one are under seven pixels
 FIGURE = re.compile(r'<a class="[^"]*image-reference(?=" href="([^"]+\.png)">)')
+NAME = re.compile(r'(?<=<span class="pre">)[^<]{12,}(?=</span>)')  # code in a line of text
 PARAMETERS = re.compile(r"<dl>\n((?:<dd><em class=\"sig-param\">.*?</dd>\n)+)</dl>", re.DOTALL)
 
 CHANGES = [
@@ -33,6 +34,8 @@ CHANGES = [
     (re.compile(r' role="doc-biblioentry"'), ' role="listitem"'),
     # in the list of all listings, lists stand in lists and not in their items
     (re.compile(r"(?<=</li>)\n<ul>(?=<li>)|(?<=</li>\n)</ul>(?=<li>)"), ""),
+    # a long name may be cut behind its parts, where a line or a column of a table ends
+    (NAME, lambda found: re.sub(r"(?<=\w)([_./]+)(?=\w)", r"\1<wbr>", found[0])),
     # parameters, one a line, are no terms with definitions
     (
         PARAMETERS,

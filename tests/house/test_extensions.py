@@ -39,6 +39,11 @@ def amended(html: str) -> str:
         ),
         ("<dl>\n<dt>a</dt>\n<dd>b</dd>\n</dl>", "<dl>\n<dt>a</dt>\n<dd>b</dd>\n</dl>"),
         ("<ul><li>a</li>\n<ul><li>b</li>\n</ul><li>c</li>\n</ul>", "<ul><li>a</li><li>b</li>\n<li>c</li>\n</ul>"),
+        (
+            '<span class="pre">compression_speedup</span> <span class="pre">a_name</span>',
+            '<span class="pre">compression_<wbr>speedup</span> <span class="pre">a_name</span>',
+        ),
+        ('<span class="pre">torch.distributed._x</span>', '<span class="pre">torch.<wbr>distributed._<wbr>x</span>'),
         ("<ul><li>a<ul><li>b</li>\n</ul></li>\n</ul>", "<ul><li>a<ul><li>b</li>\n</ul></li>\n</ul>"),
     ],
 )
