@@ -266,8 +266,8 @@ def delay_compensated(w, gradient, reads, rate, strength):
     is the first term of Taylor's series about the weights that were read, with lambda g g in the place of the Hessian.
 
     It costs the server a copy of the weights for each worker. g g estimates the diagonal of the Hessian if the loss is
-    a log-likelihood and g the gradient of single samples (Fisher information); on other losses it may be far off, and
-    even have the wrong sign. With nothing late the correction is 0, and this is SGD. Follow-up: on f(w) = a w^2 / 2,
+    a log-likelihood, g the gradient of single samples, and labels are drawn from the model (Fisher information). Else
+    it may be far off, and even have the wrong sign; and correlated features need more than a diagonal. With nothing late the correction is 0, and this is SGD. Follow-up: on f(w) = a w^2 / 2,
     which lambda would make the compensation exact at a given w_read, and why can one constant not do it for all?
     """
     history = [w.copy()]
