@@ -57,8 +57,9 @@ def crossover(P, alpha, beta):
     For 2 and 3 ranks L = P - 1: nothing to make up, the ring is never slower. Otherwise the crossing moves with P,
     alpha and beta: at 5 us and 100 GB/s it is 0.9 MB for 8 ranks, 56 MB for 1,024. So a constant, "tree below 256 KiB"
     or "below 10 MB", is right for one machine at best. NCCL computes a time for each algorithm and protocol, with
-    corrections by size for trees; these are cut into segments that follow each other, so they win for longer. Follow-up:
-    how far does the crossing move if the tree sends n bytes each way in all, as a long pipeline of segments does?
+    corrections by size for trees. These are cut into segments that follow each other, so they win for longer.
+    Follow-up: how far does the crossing move if the tree sends n bytes each way in all, as a long pipeline of segments
+    does?
     """
     rounds = math.ceil(math.log2(P))
     return (P - 1 - rounds) * alpha / ((rounds - (P - 1) / P) * beta)

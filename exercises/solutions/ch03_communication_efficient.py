@@ -267,8 +267,9 @@ def delay_compensated(w, gradient, reads, rate, strength):
 
     It costs the server a copy of the weights for each worker. g g estimates the diagonal of the Hessian if the loss is
     a log-likelihood, g the gradient of single samples, and labels are drawn from the model (Fisher information). Else
-    it may be far off, and even have the wrong sign; and correlated features need more than a diagonal. With nothing late the correction is 0, and this is SGD. Follow-up: on f(w) = a w^2 / 2,
-    which lambda would make the compensation exact at a given w_read, and why can one constant not do it for all?
+    it may be far off, and even have the wrong sign; and correlated features need more than a diagonal. With nothing
+    late the correction is 0, and this is SGD. Follow-up: on f(w) = a w^2 / 2, which lambda would make the compensation
+    exact at a given w_read, and why can one constant not do it for all?
     """
     history = [w.copy()]
     for t, read in enumerate(reads):
