@@ -69,7 +69,7 @@ def before_running(source: Source, name: str) -> Finding | None:
     borrowed = source.borrowed()
     if borrowed:
         return Finding(
-            f"line {borrowed[0]} imports {borrowed[1]}.",
+            f"line {borrowed[0]} takes {borrowed[1]}.",
             "That is the book's own answer. Of the course's code, an exercise needs reference.mpi only.",
         )
     return None

@@ -64,11 +64,21 @@ class Source:
         return [(node.lineno, module) for node in _statements(self.tree) for module in _imports(node)]
 
     def borrowed(self) -> tuple[int, str] | None:
-        """The (line, module) of an import that brings in the course's own answer, if there is one."""
-        for line, module in self.imported:
+        """The (line, module) of what brings in the course's own answer, if there is such an import or name."""
+        for line, module in [*self.imported, *self._reached()]:
             if module.split(".")[0] in ANSWERS and not module.startswith(OPEN):
                 return line, module
         return None
+
+    def _reached(self) -> Iterator[tuple[int, str]]:
+        """The (line, dotted name) of what is reached through a package: `import reference.mpi` binds `reference`."""
+        imports = [node for node in _statements(self.tree) if isinstance(node, ast.Import)]
+        names = [alias.name for node in imports for alias in node.names if not alias.asname]
+        if not any(name.split(".")[0] in ANSWERS for name in names):
+            return
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Attribute):
+                yield node.lineno, _dotted(node)
 
     def imports(self, package: str) -> bool:
         """Whether the file imports `package` or a module of it."""
@@ -88,6 +98,14 @@ def read(path: Path) -> Source:
         return Source(path, nothing, (error.lineno or 1, (error.text or "").strip(), error.msg))
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         return Source(path, nothing, (1, "", str(error)))
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b.c` of names and attributes, "" of anything else."""
+    if isinstance(node, ast.Attribute):
+        value = _dotted(node.value)
+        return f"{value}.{node.attr}" if value else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_stub(node: ast.stmt) -> bool:

@@ -54,6 +54,7 @@ def test_states_are_read_and_not_run(tmp_path, text, state):
         ("from reference import collectives\n", 1),
         ("from .solutions import ch01_collectives\n", 1),
         ("def f():\n    from exercises.solutions.ch01_collectives import g\n", 2),
+        ("import reference.mpi\ndef f(comm, x):\n    return reference.collectives.ring_allreduce(comm, x)\n", 3),
     ],
 )
 def test_the_book_s_answer_is_not_borrowed(tmp_path, text, line):
@@ -62,6 +63,8 @@ def test_the_book_s_answer_is_not_borrowed(tmp_path, text, line):
 
 def test_the_door_to_mpi_is_open(tmp_path):
     assert source(tmp_path, "from reference import mpi\nimport reference.mpi\nimport numpy as np\n").borrowed() is None
+    assert source(tmp_path, "import reference.mpi\nx = reference.mpi.waitall\n").borrowed() is None
+    assert source(tmp_path, "def f(reference):\n    return reference.shape\n").borrowed() is None
 
 
 @pytest.mark.parametrize(
