@@ -48,7 +48,7 @@ def _status(rank: Any) -> RankStatus:
     name, place = rank.call.context.name, rank.call.context.rank_of[rank.index]
     group = name if place == rank.index else f"{name} (rank {place} there)"
     call = str(rank.call) if rank.state == "waiting" else f"after {rank.call}"
-    pending = [posted(awaited) for awaited in rank.awaited if awaited.done_at is None]
+    pending = [told for awaited in rank.awaited if awaited.done_at is None and (told := posted(awaited)) not in call]
     if pending and rank.call.name.lower().startswith("wait"):
         call += ": " + ", ".join(pending[:3]) + (", ..." if len(pending) > 3 else "")
     return RankStatus(rank.index, rank.state, call, group, rank.call.where)

@@ -635,3 +635,14 @@ def test_reports_are_the_same_every_time():
 def test_impossible_launches(options):
     with pytest.raises(ValueError):
         launch(**{"program": boom, "ranks": 2} | options)
+
+
+def test_what_a_wait_is_for_is_told_once():
+    def waits(comm):
+        comm.Isend(np.ones(3), (comm.rank + 1) % comm.size).Wait()
+
+    with pytest.raises(LaunchError) as caught:
+        launch(waits, 2)
+    assert [status.call for status in caught.value.roll_call] == [
+        f"Wait(Isend(dest={dest}, tag=0, 3 x f8))" for dest in (1, 0)
+    ]
