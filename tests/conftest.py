@@ -1,7 +1,9 @@
 """What all tests share: the two worlds, torch.distributed's own results, and how hypothesis tries examples."""
 
 import gc
+import importlib
 import re
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,7 +50,19 @@ def _world(item) -> str | None:
 @pytest.fixture(params=["virtual", pytest.param("mpi", marks=pytest.mark.mpi)])
 def world(request) -> str:
     """Each test that takes `world` runs on the virtual cluster and on real ranks."""
+    own = {"own_job", "own_job_of_the_module"} & {*request.fixturenames}
+    if request.param == "mpi" and "torch" in sys.modules and not own:
+        request.getfixturevalue("torch_on_all_ranks")
     return request.param
+
+
+@pytest.fixture(scope="session")
+def torch_on_all_ranks() -> None:
+    """All real ranks import torch at once: those that had it would wait busily for those that come to it later."""
+    from reference.worlds import launch
+    from reference.worlds.real import holder
+
+    launch(lambda comm: importlib.import_module("torch") and None, holder.MIN_RANKS, world="mpi")
 
 
 @contextmanager

@@ -5,6 +5,9 @@
 Seconds by the clock count what else ran on the machine; CPU seconds hardly do. A test that starts ranks, a kernel or a
 child computes in other processes: those that have ended are in the usage of this process, and those that still run
 (a job of real ranks serves many tests) are asked. So a test is charged with what its ranks did while it ran.
+
+What a fixture of the whole session takes is noted apart: it serves many chapters, and would be charged to the one
+whose tests happen to come first.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -20,7 +24,7 @@ TICKS = os.sysconf("SC_CLK_TCK")  # a second, in /proc
 LINUX = Path(f"/proc/self/task/{os.getpid()}/children").exists()  # says at once whose children there are
 
 SELF = psutil.Process()  # now: a test may patch os.getpid
-_so_far = pytest.StashKey[float]()
+_so_far, _shared = pytest.StashKey[float](), pytest.StashKey[float]()
 
 
 def used() -> float:
@@ -60,12 +64,26 @@ def _told(process: psutil.Process) -> float:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What happened before the first test (imports, collection) is nobody's."""
-    session.stash[_so_far] = used()
+    session.stash[_so_far], session.stash[_shared] = used(), 0.0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> Any:
+    """Note what a fixture of the whole session took."""
+    if fixturedef.scope != "session":
+        return (yield)
+    before = used()
+    try:
+        return (yield)
+    finally:
+        request.session.stash[_shared] += max(0.0, used() - before)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Note what was used since the test before was noted; later would be too late for its report."""
-    before, now = item.session.stash[_so_far], used()
-    item.session.stash[_so_far] = now
-    item.user_properties.append(("cpu seconds", f"{max(0.0, now - before):.4f}"))
+    before, shared, now = item.session.stash[_so_far], item.session.stash[_shared], used()
+    item.session.stash[_so_far], item.session.stash[_shared] = now, 0.0
+    item.user_properties.append(("cpu seconds", f"{max(0.0, now - before - shared):.4f}"))
+    if shared:
+        item.user_properties.append(("shared cpu seconds", f"{shared:.4f}"))

@@ -122,12 +122,14 @@ def test_a_gpt_whose_layers_or_sequences_are_shared_trains_as_one_rank_does(caps
     assert all(f"step {step:4}  loss {loss:.4f}\n" in said for step, loss in enumerate(losses))
 
 
-def test_a_gpt_is_verified_after_all_its_steps(capsys):
+@pytest.mark.parametrize("steps", ["30", pytest.param("130", marks=pytest.mark.long)])
+def test_a_gpt_is_verified_after_all_its_steps(capsys, steps):
     """As the README has them, without a --rate. Control: with 0.3, the mlp's, its losses jump, and rounding grows."""
-    options = ["--model", "gpt", "--zero", "1", "--batch", "4", "--steps", "130"]
+    options = ["--model", "gpt", "--zero", "1", "--batch", "4", "--steps", steps]
     assert virtually(2, *options) == [0, 0]
-    assert virtually(2, *options, "--rate", "0.3") == [1, 1]
-    assert "NOT VERIFIED: losses are not the serial program's" in capsys.readouterr().out
+    if steps == "130":
+        assert virtually(2, *options, "--rate", "0.3") == [1, 1]
+        assert "NOT VERIFIED: losses are not the serial program's" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("model", program.MODELS)

@@ -62,7 +62,7 @@ def text(length: int = 64, train: bool = True) -> Data:
     """
     novel = NOVEL.read_bytes()
     cut = len(novel) * 9 // 10
-    tokens = torch.tensor(bytearray(novel[:cut] if train else novel[cut:]), dtype=torch.int64)
+    tokens = torch.tensor(np.frombuffer(novel[:cut] if train else novel[cut:], np.uint8), dtype=torch.int64)
     windows = (len(tokens) - 1) // length
     if windows < 1:
         raise ValueError(

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from .. import mpi
-from .memory import NOTHING, Buffer, Scattered, as_bytes, element_type, has_buffer, is_bottom, layout_of
+from .memory import NOTHING, Buffer, Scattered, as_bytes, element_type, has_buffer, is_bottom, layout_of, lent
 
 __all__ = ["NOTHING", "Buffer", "as_buffer", "as_contiguous", "as_vector", "one_a_rank"]
 _BYTE = np.dtype(np.uint8)
@@ -40,6 +40,11 @@ def as_buffer(spec: Any, writable: bool = False, blocks: int = 1) -> Buffer:
         if blocks > 1:
             _whole(flat.size, blocks, "number of entries")
         return Buffer(flat.view(_BYTE), code, size)
+    if (known := lent(spec)) is not None:  # nearly as common
+        code, size = element_type(spec.dtype)
+        if blocks > 1:
+            _whole(known.size // size, blocks, "number of entries")
+        return Buffer(known, code, size)
     memory, count, displ, layout = _parts(spec, writable)
     displ = 0 if displ is None else index(displ)
     if displ < 0:
@@ -143,9 +148,12 @@ def _check_inside(memory: np.ndarray, layout: Any, first: int, count: int) -> No
     """ValueError unless all elements of those items lie in the memory."""
     if count == 0 or not len(layout.offsets):
         return
-    edges = np.array([first, first + count - 1]) * layout.extent
-    lowest = int(edges.min() + layout.offsets.min())
-    highest = int(edges.max() + layout.offsets.max()) + layout.itemsize
+    if layout.dense:
+        lowest, highest = first * layout.extent, (first + count) * layout.extent
+    else:
+        edges = np.array([first, first + count - 1]) * layout.extent
+        lowest = int(edges.min() + layout.offsets.min())
+        highest = int(edges.max() + layout.offsets.max()) + layout.itemsize
     if lowest < 0 or highest > memory.size:
         raise ValueError(
             f"message: {count} items from displacement {first} on take bytes {lowest} to {highest} of a buffer that "

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, deque
+from functools import cache
 from itertools import pairwise, product
 from math import inf
 
@@ -48,6 +49,17 @@ def page(name: str, beginning: str, until: str, **names) -> dict:
     (source,) = (cell.source for cell in cells if cell.source.startswith(beginning))
     exec(source.split(f"\n{until}")[0], names)
     return names
+
+
+made, cuts = cache(make), {}  # each schedule and each cut of the layers once, for all tests
+
+
+def layouts() -> dict:
+    """What the page on 64 accelerators defines."""
+    names = {"volume": volume, "recompute": recompute, "partition": partition}
+    found = page("09_pipelines_large", "RATE", "def row", **names, make=made, simulate=simulate, Costs=Costs)
+    found["cut"] = cuts.setdefault("cut", cache(found["cut"]))
+    return found
 
 
 def candidates(p: int, m: int) -> dict:
@@ -107,8 +119,7 @@ def test_fewer_stages_help_on_a_slow_network():
 
 def test_on_slow_links_the_sum_over_replicas_speaks_for_more_stages():
     """Fewer stages were said to help on a slow network: not without end, if the sum over replicas is not hidden."""
-    names = {"volume": volume, "recompute": recompute, "partition": partition}
-    found = page("09_pipelines_large", "RATE", "def row", **names, make=make, simulate=simulate, Costs=Costs)
+    found = layouts()
     took = {}
     for slow in (50e9, 5e9):
         for summed in (2, -2):  # -2: neither sums nor gathers
@@ -262,13 +273,11 @@ def test_with_a_long_w_the_bubble_of_zb_h1_is_the_way_back(F, I, W):  # noqa: E7
 
 def test_the_layout_for_64_accelerators():
     """70B: 4 x 4 x 4 is the quickest that fits; FSDP must recompute. 7B: FSDP, with 8,000 tokens a gather."""
-    names = {"volume": volume, "recompute": recompute, "partition": partition}
-    names |= {"make": make, "simulate": simulate, "Costs": Costs}
-    found = page("09_pipelines_large", "RATE", "def row", **names)
+    found = layouts()
     memory, seconds = found["memory"], found["seconds"]
     large, small = (80, 8192), (32, 4096)
-    layouts = [(t, p, 64 // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2, 4, 8, 16) if 1 < t * p <= 64]
-    fits = {layout: seconds(*large, *layout) for layout in layouts if sum(memory(*large, *layout)) < 72}
+    tried = [(t, p, 64 // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2, 4, 8, 16) if 1 < t * p <= 64]
+    fits = {layout: seconds(*large, *layout) for layout in tried if sum(memory(*large, *layout)) < 72}
     assert min(fits, key=fits.get) == (4, 4, 4)
     two = memory(*large, 4, 2, 8)
     assert sum(two) > 80 > 72 > sum(two) - two[1] / 2 and seconds(*large, 4, 2, 8) < fits[4, 4, 4]
@@ -278,15 +287,13 @@ def test_the_layout_for_64_accelerators():
         again = next(n for n in range(81) if sum(memory(*large, 1, 1, 64, b=b, again=n)) < 72)
         longer[b, again] = seconds(*large, 1, 1, 64, b=b, again=again) / fits[4, 4, 4]
     assert min(longer, key=longer.get) == (2, 62) and longer[2, 62] == pytest.approx(1.076, abs=1e-3)
-    pipelines = [seconds(*small, *layout) for layout in layouts]
+    pipelines = [seconds(*small, *layout) for layout in tried]
     assert seconds(*small, 1, 1, 64, b=2) < min(pipelines) < seconds(*small, 1, 1, 64, b=1)
 
 
 def test_gradients_that_are_summed_in_four_bytes_change_which_layout_is_best():
     """FSDP was called the quickest for 7B: with torchtitan's default two stages are quicker, unless b = 4 fits."""
-    names = {"volume": volume, "recompute": recompute, "partition": partition}
-    names |= {"make": make, "simulate": simulate, "Costs": Costs}
-    found = page("09_pipelines_large", "RATE", "def row", **names)
+    found = layouts()
     memory, seconds = found["memory"], found["seconds"]
     large, small = (80, 8192), (32, 4096)
     printed = [(small, (1, 2, 32)), (small, (1, 4, 16)), (small, (2, 2, 16)), (large, (1, 8, 8)), (large, (2, 4, 8))]
@@ -299,8 +306,8 @@ def test_gradients_that_are_summed_in_four_bytes_change_which_layout_is_best():
     assert sum(memory(*small, 1, 1, 64, b=4, again=3)) < 72 < sum(memory(*small, 1, 1, 64, b=4, again=2))
     added = np.subtract([seconds(*model, *layout) for model, layout in printed], before)
     assert added.min() > 0.05 and added.max().round(1) == 0.3
-    layouts = [(t, p, 64 // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2, 4, 8, 16) if 1 < t * p <= 64]
-    fits = {layout: seconds(*large, *layout) for layout in layouts if sum(memory(*large, *layout)) < 72}
+    tried = [(t, p, 64 // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2, 4, 8, 16) if 1 < t * p <= 64]
+    fits = {layout: seconds(*large, *layout) for layout in tried if sum(memory(*large, *layout)) < 72}
     assert min(fits, key=fits.get) == (4, 4, 4)
     assert seconds(*large, 1, 1, 64, b=2, again=62) / fits[4, 4, 4] == pytest.approx(1.122, abs=1e-3)
 
@@ -328,8 +335,7 @@ def test_with_gradients_in_four_bytes_fsdp_needs_half_more_tokens_to_hide_them()
 
 def test_with_two_stages_rank_0_has_more_than_half_of_the_layers():
     """The seconds were those of the best cut, the memory that of a cut in halves."""
-    names = {"volume": volume, "recompute": recompute, "partition": partition}
-    found = page("09_pipelines_large", "RATE", "def row", **names, make=make, simulate=simulate, Costs=Costs)
+    found = layouts()
     for L, h, p, first in [
         (32, 4096, 2, 17),
         (32, 4096, 4, 8),
@@ -514,8 +520,7 @@ def test_fetching_can_win_on_links_slower_than_the_break_even():
 
 def test_what_fsdp_needs_beyond_what_the_layouts_count():
     """One matrix for embedding and head, and no logits: neither was said. With both FSDP takes longer."""
-    names = {"volume": volume, "recompute": recompute, "partition": partition}
-    found = page("09_pipelines_large", "RATE", "def row", **names, make=make, simulate=simulate, Costs=Costs)
+    found = layouts()
     memory, seconds = found["memory"], found["seconds"]
     small, large = (32, 4096), (80, 8192)
     V, tokens = found["V"], found["TOKENS"]
@@ -544,9 +549,7 @@ def test_what_fsdp_needs_beyond_what_the_layouts_count():
 
 def test_what_the_layouts_for_64_accelerators_lose_and_why():
     """Each cause with its control: a network that costs nothing, no head, all-reduces that cost nothing."""
-    names = {"volume": volume, "recompute": recompute, "partition": partition}
-    names |= {"make": make, "simulate": simulate, "Costs": Costs}
-    found = page("09_pipelines_large", "RATE", "def row", **names)
+    found = layouts()
     usual = {name: found[name] for name in ("FAST", "SLOW", "V")}
 
     def seconds(L, h, *layout, b=1, **other):

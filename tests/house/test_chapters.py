@@ -215,10 +215,16 @@ def test_a_budget_that_is_larger_says_why(ci):
         assert part in known and seconds > budget.BUDGET[kind] and len(why) > 20
 
 
-def test_seconds_of_ranks_and_children_are_charged_to_the_test_that_uses_them(tmp_path):
-    """A child that ends, one that goes on to the next test, and this process: each test takes half a second."""
+def test_seconds_of_ranks_and_children_are_charged_to_the_test_that_uses_them(budget, tmp_path):
+    """A child that ends, one that goes on to the next test, and this process: each test takes half a second.
+
+    What is started for all tests is not the first one's.
+    """
     (tmp_path / "test_it.py").write_text(
         "import subprocess, sys, time\n"
+        "import pytest\n"
+        "@pytest.fixture(scope='session', autouse=True)\n"
+        "def for_all():\n    exec(BURN % (time.process_time() + 0.7))\n"
         "BURN = 'import time\\nwhile time.process_time() < %s: pass'\n"
         "def test_own():\n    exec(BURN % (time.process_time() + 0.5))\n"
         "def test_child():\n    subprocess.run([sys.executable, '-c', BURN % 0.5])\n"
@@ -249,7 +255,9 @@ def test_seconds_of_ranks_and_children_are_charged_to_the_test_that_uses_them(tm
         for case in ET.parse(report).iter("testcase")
     }
     assert all(seconds[f"test_{name}"] > 0.4 for name in ("own", "child", "rank"))
-    assert seconds["test_nothing"] < 0.3
+    assert seconds["test_nothing"] < 0.3 and seconds["test_own"] < 0.7
+    (shared,) = (case for case in budget.read(tmp_path) if case.part == "shared")
+    assert 0.6 < shared.seconds < 1.1
 
 
 def test_tests_of_real_ranks_stay_in_one_process(tmp_path):

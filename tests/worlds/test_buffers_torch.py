@@ -6,6 +6,8 @@ import torch
 from reference import mpi
 from reference.perf.pace import pace
 from reference.worlds import launch
+from reference.worlds.buffers import as_buffer
+from reference.worlds.memory import as_bytes
 from tests.worlds.conformance import Legal
 
 legal = Legal(ranks=(1, 2, 5))  # real ranks wait busily for each other's import of torch
@@ -89,6 +91,32 @@ def tensors_travel_in_objects(comm):
     got = comm.recv(source=comm.rank)
     sent.wait()
     return got
+
+
+@pytest.mark.parametrize("dtype", MOVED)
+def test_the_bytes_of_a_tensor_are_those_that_mpi4py_would_be_lent(dtype):
+    tensor = torch.arange(5).to(getattr(torch, dtype))[1:]
+    asked = bytes(mpi.buffer.frombuffer(tensor, True))
+    assert [as_bytes(tensor, writable).tobytes() for writable in (False, True)] == [asked, asked]
+
+
+def test_a_tensor_lends_its_memory_and_can_be_resized():
+    tensor = torch.zeros(4)
+    lent = as_buffer(tensor).typed()
+    tensor[0] = 9
+    assert lent[0] == 9
+    tensor.untyped_storage().resize_(0)  # as ZeRO-3 does between layers
+
+
+def test_lent_memory_outlives_the_tensors_name():
+    lent = [as_buffer(torch.full((1000,), float(number))).typed() for number in range(50)]
+    assert [set(array) for array in lent] == [{number} for number in range(50)]
+
+
+def test_a_quarter_of_a_tensor_for_each_of_four_ranks():
+    with pytest.raises(ValueError, match="number of entries 6 is not a multiple of 4"):
+        as_buffer(torch.zeros(6), blocks=4)
+    assert as_buffer(torch.zeros(8), blocks=4).count == 8
 
 
 def through(comm, tensor, into=None):
