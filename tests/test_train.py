@@ -135,7 +135,7 @@ def test_a_gpt_is_verified_after_all_its_steps(capsys, steps):
 @pytest.mark.parametrize("model", program.MODELS)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_the_usual_rate_teaches_each_model(capsys, model, optimizer):
-    options = ["--model", model, "--optimizer", optimizer, "--steps", "50", "--batch", "16", "--json"]
+    options = ["--model", model, "--optimizer", optimizer, "--steps", "50", "--batch", "8", "--json"]
     assert virtually(1, *options) == [0]
     losses = json.loads(capsys.readouterr().out)["losses"]
     assert sum(losses[-5:]) / 5 < 0.95 * losses[0]

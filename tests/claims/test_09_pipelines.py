@@ -51,15 +51,13 @@ def page(name: str, beginning: str, until: str, **names) -> dict:
     return names
 
 
-made, cuts = cache(make), {}  # each schedule and each cut of the layers once, for all tests
+made = cache(make)  # each schedule once, whatever it is simulated with
 
 
 def layouts() -> dict:
     """What the page on 64 accelerators defines."""
     names = {"volume": volume, "recompute": recompute, "partition": partition}
-    found = page("09_pipelines_large", "RATE", "def row", **names, make=made, simulate=simulate, Costs=Costs)
-    found["cut"] = cuts.setdefault("cut", cache(found["cut"]))
-    return found
+    return page("09_pipelines_large", "RATE", "def row", **names, make=made, simulate=simulate, Costs=Costs)
 
 
 def candidates(p: int, m: int) -> dict:
