@@ -29,9 +29,8 @@ from tqdm import tqdm
 from reference import cli, mpi
 from reference.collectives import ALLREDUCE, allreduce, choose, cost
 from reference.collectives.evaluate import evaluate
-from reference.collectives.fit import known
 from reference.collectives.rounds import Blocks, execute
-from reference.collectives.select import Choice
+from reference.collectives.select import Choice, known
 from reference.networks import Link, uniform
 from reference.perf.measure import measure
 from reference.recovery import openmpi

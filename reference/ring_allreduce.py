@@ -210,7 +210,8 @@ def run(comm, options: argparse.Namespace) -> int:
             print("one rank has nobody to talk to; for more: mpirun -n 8 python -m reference.ring_allreduce")
     machine = None
     if comm.size > 1:
-        machine = fit.calibrate(comm, None if options.algorithm == "auto" else {options.algorithm: settings(options)})
+        asked = None if options.algorithm == "auto" else {options.algorithm: settings(options)}
+        machine = fit.calibrate(comm, allreduce, asked)
     if say and machine:
         print(as_fit(machine))
     if say:

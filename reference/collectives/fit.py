@@ -14,7 +14,7 @@ Left out  Bends in the curves, where caches overflow or a library changes its pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from math import inf
@@ -23,12 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import mpi
-from ..networks.network import Link, Network
+from ..networks.network import Link
 from ..perf.measure import measure
 from .catalogue import ALLREDUCE
-from .planned import plan_allreduce, reduce_planned
 from .record import Setting
-from .rounds import complete
 
 SIZES = (4, 2**12, 2**16, 2**18, 2**20, 2**22, 2**24)  # bytes
 REFINED = 4  # times that a line is fitted again
@@ -177,9 +175,13 @@ def line_errors(algorithm: str, line: Link, samples: Sequence[tuple[int, int, fl
     return np.array([cost(P, nbytes).seconds / seconds - 1 for P, nbytes, seconds in samples])
 
 
-def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES) -> Fit:
+def calibrate(
+    comm, allreduce: Callable, candidates: dict[str, dict] | None = None, sizes: Sequence[int] = SIZES
+) -> Fit:
     """Measure all-reduces of float32 on this machine, about half a second an algorithm; the same Fit on every rank.
 
+    allreduce: what programs call (select.py), and what is timed: its messages alone are quicker. It takes turns with
+    MPI's own call on another array: again and again, one algorithm finds its arrays in the caches and is quicker, too.
     candidates: names in ALLREDUCE with the options to measure them with; unless told, those whose records want to be
     measured: five good ones, and the hierarchical one if there are several nodes. sizes: bytes.
     Raises ValueError for one rank, which has nobody to exchange messages with, and if there is nothing to measure.
@@ -189,12 +191,12 @@ def calibrate(comm, candidates: dict[str, dict] | None = None, sizes: Sequence[i
     candidates = to_measure(comm.size, _nodes(comm)) if candidates is None else candidates
     samples = []
     for nbytes in sorted(sizes, reverse=True):  # the large ones first, to warm up
-        x = np.zeros(max(1, nbytes // 4), np.float32)
-        plans = [plan_allreduce(comm, x, name, options) for name, options in candidates.items()]
-        programs = [lambda own=own, x=x: complete(reduce_planned(comm, own, x, blocking=True)) for own in plans]
+        x, other = np.zeros(max(1, nbytes // 4), np.float32), np.zeros(max(1, nbytes // 4), np.float32)
+        programs = [partial(allreduce, comm, x, algorithm=name, **how) for name, how in candidates.items()]
+        programs.append(partial(comm.Allreduce, mpi.IN_PLACE, other))
         once = sum(time.median for time in measure(comm, programs, 1))
         repeat = int(np.clip(SECONDS_A_SIZE * len(programs) / once, 3, 15))
-        times = measure(comm, programs, repeat)
+        *times, _ = measure(comm, programs, repeat)
         samples += [Sample(name, x.nbytes, time.median) for name, time in zip(candidates, times, strict=True)]
     gamma = _gamma(comm)
     found: Fit | Exception | None = None
@@ -238,17 +240,3 @@ def _nodes(comm) -> tuple[int, ...]:
     L = nodes[0][0]
     regular = all(size == L and first == rank // L * L for rank, (size, first) in enumerate(nodes))
     return (L,) if regular else ()
-
-
-def known(comm) -> Network | Fit:
-    """What is known of the machine that a communicator runs on.
-
-    On the virtual cluster its network. On real ranks a Fit, measured at the first call on this communicator (all ranks
-    must make it) and kept with it.
-    """
-    if (network := mpi.network(comm)) is not None:
-        return network
-    kept = mpi.kept(comm)
-    if "fit" not in kept:
-        kept["fit"] = calibrate(comm)
-    return kept["fit"]

@@ -138,16 +138,30 @@ def _options(name: str, P: int, count: int, itemsize: int, machine: Network | fi
     return min(own or [{}], key=lambda options: predict(name, P, count, itemsize, machine, **options))
 
 
+def known(comm) -> Network | fit.Fit:
+    """What is known of the machine that a communicator runs on.
+
+    On the virtual cluster its network. On real ranks a Fit, measured at the first call on this communicator (all ranks
+    must make it) and kept with it.
+    """
+    if (network := mpi.network(comm)) is not None:
+        return network
+    kept = mpi.kept(comm)
+    if "fit" not in kept:
+        kept["fit"] = fit.calibrate(comm, allreduce)
+    return kept["fit"]
+
+
 def _plan(comm, x, algorithm: str | None, machine: Network | fit.Fit | None, options: dict[str, Any]) -> Plan:
     """The plan that is kept with the communicator; on real ranks the first call may measure the machine."""
     own, key = mpi.kept(comm), (len(x), x.dtype, x.device, algorithm, id(machine), *options.items())
-    if (known := own.get(key)) is None:
+    if (plan := own.get(key)) is None:
         if algorithm is None:
-            asked = fit.known(comm) if machine is None else machine
+            asked = known(comm) if machine is None else machine
             algorithm, options, _ = choose(comm.size, len(x), x.itemsize, asked)
         # the machine is kept beside the plan, so that its id is not given to another one
-        known = own[key] = plan_allreduce(comm, x, algorithm, options), machine
-    return known[0]
+        plan = own[key] = plan_allreduce(comm, x, algorithm, options), machine
+    return plan[0]
 
 
 @collective

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from .. import mpi
 from ..agreement import agree
-from ..collectives import allreduce, fit
+from ..collectives import allreduce, select
 from .average import finished_count, start_count
 from .buckets import Bucket, adopt, allocate, assign_buckets
 from .replicate import structure
@@ -96,7 +96,7 @@ class Replica:
         self.names, self.parameters = map(list, zip(*trained))
         self.limits = bucket_bytes, min(first_bucket_bytes, bucket_bytes)
         if communicate is start_allreduce and comm.size > 1:
-            fit.known(comm)  # a real machine is measured now, and not within the first backward pass
+            select.known(comm)  # a real machine is measured now, and not within the first backward pass
         self._fill_in(None if isinstance(order, str) else order)
         self._next_order: list[int] | None = None
         self._learning = order == "ready"

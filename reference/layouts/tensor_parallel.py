@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from ..collectives import allreduce
-from ..collectives.fit import known
+from ..collectives.select import known
 from ..data_parallel.groups import groups
 from ..models import GPT, Config
 from ..tensor_parallel import GPT as TensorParallelGPT

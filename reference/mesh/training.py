@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from .. import mpi
 from ..collectives import allreduce_together
-from ..collectives.fit import known
+from ..collectives.select import known
 from ..data_parallel import replicate
 from ..data_parallel.accumulation import micro_batches
 from ..data_parallel.average import by_type, global_count, trained_gradients

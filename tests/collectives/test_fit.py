@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from reference import mpi
 from reference.collectives import ALLREDUCE, allreduce, cost, fit
 from reference.collectives.direct import direct_allreduce_cost
-from reference.collectives.fit import Sample, calibrate, known, relative_least_squares
+from reference.collectives.fit import Sample, calibrate, relative_least_squares
 from reference.collectives.ring import ring_allreduce_cost
+from reference.collectives.select import known
 from reference.networks import Link, uniform
 from reference.perf.pace import pace
 from reference.worlds import launch, networks
@@ -49,7 +51,7 @@ def test_asking_for_what_was_not_measured_names_what_was():
 def test_nothing_to_measure_is_told_on_every_rank():
     def program(comm):
         with pytest.raises(ValueError, match="there must be some"):
-            calibrate(comm, sizes=())
+            calibrate(comm, allreduce, sizes=())
 
     launch(program, 3)
 
@@ -80,12 +82,23 @@ def test_times_must_be_positive():
 
 def test_the_virtual_cluster_is_known_and_measuring_it_gives_the_same():
     def program(comm):
-        found = calibrate(comm, {"ring": {}, "recursive doubling": {}}, sizes=(4, 4096))
+        found = calibrate(comm, allreduce, {"ring": {}, "recursive doubling": {}}, sizes=(4, 4096))
         return found, known(comm), known(comm.Split(comm.rank % 2))
 
     found, whole, half = launch(program, 4, network=uniform(A, B, G)).results[3]
     assert (found.alpha, found.beta, found.gamma) == pytest.approx((A, B, G))
     assert whole == uniform(A, B, G) == half
+
+
+def test_the_whole_call_is_timed_and_not_its_messages_alone():
+    def slower(comm, x, **how):
+        mpi.compute(comm, 1.0)
+        return allreduce(comm, x, **how)
+
+    found = launch(
+        lambda comm: calibrate(comm, slower, {"ring": {}}, sizes=(4, 4096)), 2, network=uniform(A, B)
+    ).results
+    assert all(1 < sample.seconds < 1.1 for sample in found[0].samples) and len(found[0].samples) == 2
 
 
 def test_a_group_sees_its_part_of_the_network():
@@ -113,7 +126,7 @@ def test_real_ranks_are_measured_once_and_all_know_the_same():
 def test_one_rank_has_nothing_to_measure():
     def program(comm):
         with pytest.raises(ValueError, match="one rank sends no messages"):
-            calibrate(comm)
+            calibrate(comm, allreduce)
 
     launch(program, 1)
 
