@@ -917,6 +917,39 @@ def test_with_four_workers_delays_are_at_most_three_on_average_and_up_to_64():
     assert np.mean([push.delay for push in log]) <= 3 and (late.worker, late.delay) == (3, 64)
 
 
+def test_the_average_of_gossiping_ranks_is_ahead_of_the_rank_that_is_shown():
+    """The race looks at worker 1, which was told as gossip's loss."""
+    data, network = digits(), networks.uniform(1e-4, 1e-8)
+    some = Objective(MLP((64, 32, 10), seed=0), Data(data.x[:500], data.y[:500]), 64)
+
+    def program(comm):
+        group, seen = comm.Split(int(comm.rank > 0)), []
+        if comm.rank:
+            timed = Timed(comm, some, 1e-2, jitter=True)
+            gossip.train_gossip(group, timed, 80, 0.5, watch=lambda w: seen.append((mpi.wtime(comm), w.clone())))
+        return seen
+
+    own = launch(program, 5, network=network, faults=[Slow(4, 4.0)]).results[1:]
+
+    def at(when, each):
+        return next((w for t, w in reversed(each) if t <= when), some.start())
+
+    averages = [compare.Seen(t, some.loss(torch.stack([at(t, each) for each in own]).mean(0))) for t, _ in own[0][-25:]]
+    single = [compare.Seen(t, some.loss(w)) for t, w in own[0]]
+    assert averages[0].loss > 0.5 and compare.time_to(averages, 0.5) == pytest.approx(2.896, abs=0.005)
+    assert compare.time_to(single, 0.5) == pytest.approx(3.16, abs=0.01)
+    last = max(each[-1][0] for each in own)
+    assert some.loss(torch.stack([at(last, each) for each in own]).mean(0)) == pytest.approx(0.352, abs=0.002)
+
+
+def test_an_error_that_fades_may_never_be_sent():
+    """It was said of gradients that do not cancel: these do not, and their sum stays below the largest for ever."""
+    feedback, sent = ErrorFeedback(top_k(1), 2), torch.zeros(2)
+    for step in range(1000):
+        sent += feedback.decode(feedback.encode(torch.tensor([3.0, 0.5**step])), 2)
+    assert sent.tolist() == [3000.0, 0.0]
+
+
 def test_summed_signs_stand_still_where_votes_with_a_tie_walk_on():
     """Opposite samples on two ranks: the sum of signs is 0, and a tie in a vote counts as plus."""
     problem = study.OppositeSamples()

@@ -862,3 +862,52 @@ def test_a_pair_in_the_figure_of_dual_pipe_takes_as_long_as_its_two_passes():
         times = simulate(schedule, costs)
         took = {times.ends[r][k] - times.starts[r][k] for r, places in enumerate(schedule.overlapped) for k in places}
         assert took == {seconds} and seconds == costs.of("F", 0) + costs.of("B", 0)
+
+
+def test_uneven_stages_idle_more_than_the_formula_says():
+    """The 70B layout's bubble was told as 3/259: that of equal stages, which 80 layers and a head do not make."""
+    head = 128_000 / (12 * 8192)
+    layers = [partition.LayerProfile(unit / 3, 2 * unit / 3) for unit in [1.0] * 80 + [head]]
+    costs = partition.cut_costs(layers, partition.partition(layers, 4).ends)
+    uneven, even = (simulate(make("1F1B", 4, 256), each).bubble for each in (costs, Costs()))
+    assert round(even, 3) == round(3 / 259, 3) == 0.012 and round(uneven, 3) == 0.043
+
+
+def test_zb_h2_is_the_shortest_for_its_memory_and_a_v_is_shorter():
+    """With 2:2:1 the order "has to be found anew", it was said: in a line nothing is found, in a V an order is."""
+    costs, halves = Costs(1, 1, 0.5), Costs(1, 1, 0.5).chunked(2)
+    named = simulate(make("ZB-H2", 4, 8), costs)
+    assert max(named.spans) == search.least_span(4, 8, costs, memory=7) == 23
+    found = search.find_schedule(4, 8, halves, 14, placement="V", measure=search.longest_span)
+    assert max(activations(found)) / 2 == 7 and simulate(found, halves).bubble_of_spans == pytest.approx(0)
+
+
+def test_recomputing_all_blocks_and_not_the_head():
+    """0.676 s, 4/3 of a step, has the head forward twice, too."""
+    layers = transformer(h=2048, keys=[2048] * 24, V=128_000, tokens=4096, rate=400e12)
+    ends = partition.partition(layers, 4).ends
+
+    def step(again):
+        twice = [each._replace(backward=each.backward + each.forward * (k in again)) for k, each in enumerate(layers)]
+        return simulate(make("1F1B", 4, 16), partition.cut_costs(twice, ends)).makespan
+
+    assert len(layers) == 26 and layers[0].forward == 0  # the embedding; the head is the last one
+    assert step(range(26)) == pytest.approx(4 / 3 * step(())) == pytest.approx(0.676, abs=1e-3)
+    assert step(range(1, 25)) == pytest.approx(0.634, abs=1e-3)
+
+
+def test_a_share_of_fsdps_states_among_eight_ranks():
+    """1,333 tokens are enough inside a node, if the states fit: of the two models only one does."""
+    model = [12 * h * h * L + 128_000 * h for L, h in ((32, 4096), (80, 8192))]
+    assert [round(parameters * 18 / 8 / 1e9) for parameters in model] == [16, 147]
+
+
+def test_a_slow_last_stage_lets_others_warm_up_for_less():
+    """Shorter warm-ups were said to slow any step: not where the last stage takes twice as long."""
+
+    def step(warm_ups, last):
+        orders = [list(alternating(r, 16, warm)) for r, warm in enumerate(warm_ups)]
+        costs = Costs(F=[1.0, 1.0, 1.0, last], B=[2.0, 2.0, 2.0, 2 * last])
+        return simulate(flushed("", orders), costs).makespan
+
+    assert step((2, 1, 1, 0), 2.0) == step((3, 2, 1, 0), 2.0) and step((2, 1, 1, 0), 1.0) > step((3, 2, 1, 0), 1.0)
