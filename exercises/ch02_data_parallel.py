@@ -169,8 +169,8 @@ def assign_buckets(nbytes, limit, first_limit):
     first_limit  the same for the first bucket: a small one can be sent early. It may also be the larger of the two.
 
     Gradients become ready from the last tensor to the first, and go into the current bucket in that order. One that
-    would take it above its limit begins the next bucket. A tensor is never cut: one that is larger than the limit has a
-    bucket of its own. Every tensor is in exactly one bucket, and no bucket is empty.
+    would take it above its limit begins the next bucket. A tensor is never cut: one that is larger than its bucket's
+    limit is alone in it. Every tensor is in exactly one bucket, and no bucket is empty.
 
     Example: assign_buckets([40, 10, 30, 15, 5], 60, 20) is [[4, 3], [2, 1], [0]].
 
@@ -286,9 +286,9 @@ def same_order(comm, gradients, sizes):
                same order.
     returns    a dictionary with all the names of sizes.
 
-    This version hangs on some models; on others it does not and, worse, gives wrong sums. Remove the first line and
-    repair it, by collective calls with capital letters. They send what an Allreduce of every tensor sends, and no more:
-    who has what is not for the others to know.
+    On some models the virtual cluster ends this version with an error, where real ranks may hang. On others it gives
+    wrong sums, which is worse. Remove the first line and repair it, by collective calls with capital letters. They send
+    what an Allreduce of every tensor sends, and no more: who has what is not for the others to know.
 
     Page: chapters/02_data_parallel.ipynb#the-hook
     """

@@ -181,7 +181,7 @@ def calibrate(
     """Measure all-reduces of float32 on this machine, about half a second an algorithm; the same Fit on every rank.
 
     allreduce: what programs call (select.py), and what is timed: its messages alone are quicker. It takes turns with
-    MPI's own call on another array: again and again, one algorithm finds its arrays in the caches and is quicker, too.
+    MPI's own call on other arrays: again and again, one algorithm finds its arrays in the caches and is quicker, too.
     candidates: names in ALLREDUCE with the options to measure them with; unless told, those whose records want to be
     measured: five good ones, and the hierarchical one if there are several nodes. sizes: bytes.
     Raises ValueError for one rank, which has nobody to exchange messages with, and if there is nothing to measure.
@@ -191,9 +191,9 @@ def calibrate(
     candidates = to_measure(comm.size, _nodes(comm)) if candidates is None else candidates
     samples = []
     for nbytes in sorted(sizes, reverse=True):  # the large ones first, to warm up
-        x, other = np.zeros(max(1, nbytes // 4), np.float32), np.zeros(max(1, nbytes // 4), np.float32)
+        x, *other = (np.full(max(1, nbytes // 4), 0, np.float32) for _ in range(3))  # memory that has been written to
         programs = [partial(allreduce, comm, x, algorithm=name, **how) for name, how in candidates.items()]
-        programs.append(partial(comm.Allreduce, mpi.IN_PLACE, other))
+        programs.append(partial(comm.Allreduce, *other))
         once = sum(time.median for time in measure(comm, programs, 1))
         repeat = int(np.clip(SECONDS_A_SIZE * len(programs) / once, 3, 15))
         *times, _ = measure(comm, programs, repeat)

@@ -33,7 +33,7 @@ def assign_buckets(
     first_limit  of the first bucket of each kind: a small one leaves early
     kinds        of the tensors, such as their types: only tensors of one kind share a bucket
 
-    A tensor that is larger than the limit has a bucket of its own. A bucket is complete with its last tensor, and the
+    A tensor that is larger than its bucket's limit is alone in it. A bucket is complete with its last tensor, and the
     buckets are listed as they become complete. (DDP closes a bucket when it has reached the limit, so that its buckets
     may be larger than that.)
     Raises ValueError for limits that are not above 0, and for an order that does not name each tensor once.

@@ -119,6 +119,18 @@ def test_ddp_begins_with_one_bucket_unless_it_finds_unused_parameters(oracles):
         assert len(first) == 1 and len(second) == len(found["finds unused"][0]) == 4
 
 
+def test_ddp_with_a_list_of_limits_begins_with_several_buckets(oracles):
+    """It was said to begin with one bucket for each type, whatever its options."""
+    for first, second in oracles["ddp_listed_buckets"]:
+        assert len(first) == len(second) == 2
+
+
+def test_a_static_graph_allows_a_rank_to_leave_out_a_parameter_in_every_step(oracles):
+    """It was said that DDP then needs find_unused_parameters=True."""
+    for rank, (static, finds_unused) in enumerate(oracles["ddp_unused_on_some_ranks"]):
+        assert static == finds_unused == pytest.approx([1.0, 1 / len(oracles["ddp_unused_on_some_ranks"])]), rank
+
+
 def test_ddps_small_bucket_leaves_first_by_default_and_last_where_it_finds_unused_parameters(oracles):
     for by_default, finds_unused in oracles["ddp_bucket_sizes"]:
         assert by_default == [1, 25, 2] and finds_unused == [2, 25, 1]

@@ -185,3 +185,47 @@ def ddp_unequal_micro_batches(rank: int, ranks: int) -> list[float]:
             ddp(torch.full((1, 1), x)).sum().backward()
         found.append(ddp.module.weight.grad.item())
     return found
+
+
+@oracle
+def ddp_unused_on_some_ranks(rank: int, ranks: int) -> list[list[float]]:
+    """Both gradients after three steps, of which rank 0 alone uses the second layer: static graph, finds unused."""
+
+    def gradients(**options) -> list[float]:
+        first, second = (nn.Linear(1, 1, bias=False) for _ in range(2))
+        ddp = DistributedDataParallel(Branches(first, second), **options)
+        for _ in range(3):
+            ddp.zero_grad()
+            ddp(torch.ones(1, 1), use_second=rank == 0).sum().backward()
+        return [weight.grad.item() for weight in ddp.parameters()]
+
+    return [gradients(static_graph=True), gradients(find_unused_parameters=True)]
+
+
+class Branches(nn.Module):
+    """The first layer and, if asked, the second one."""
+
+    def __init__(self, first: nn.Module, second: nn.Module):
+        super().__init__()
+        self.first, self.second = first, second
+
+    def forward(self, x: torch.Tensor, use_second: bool) -> torch.Tensor:
+        """The sum of what is used."""
+        return self.first(x) + self.second(x) if use_second else self.first(x)
+
+
+@oracle
+def ddp_listed_buckets(rank: int, ranks: int) -> list[list[int]]:
+    """How many layers of 1 MiB each bucket of the first and second step has: caps of 1 and 4 MiB in a list."""
+    model = nn.Sequential(*(nn.Linear(512, 512, bias=False) for _ in range(5)))
+    ddp, found = DistributedDataParallel(model, bucket_cap_mb_list=[1, 4]), []
+
+    def note(state, bucket):
+        found[-1].append(len(bucket.parameters()))
+        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda future: future.value()[0])
+
+    ddp.register_comm_hook(None, note)
+    for _ in range(2):
+        found.append([])
+        ddp(torch.ones(1, 512)).sum().backward()
+    return found
