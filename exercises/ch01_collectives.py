@@ -63,8 +63,8 @@ def seven_seconds():
 def bus_bandwidth(P, n, seconds):
     """Return the bus bandwidth, in bytes per second, of an all-reduce of n bytes a rank that took `seconds`.
 
-    That is the rate at which each rank must have sent, if it sent no more than it had to: a number that can be held
-    against the speed of one link, whatever P is, if all links are alike. P is at least 2.
+    That is the rate at which a rank must have sent on average, if together they sent no more than they had to: a number
+    that can be held against the speed of one link, whatever P is, if all links are alike. P is at least 2.
 
     Page: chapters/01_collectives.ipynb#run
     """
@@ -136,7 +136,7 @@ def follow_the_sum(P, messages):
     Example: on 3 ranks, [(0, 1), (1, 2), (2, 0), (2, 1)] gives (2, 4).
 
     When it works, look for a list with first < P - 1, or with all_ < 2 (P - 1). Why is there none? That is the proof
-    that no all-reduce sends fewer bytes than the ring.
+    that no all-reduce in which the ranks do the adding sends fewer bytes than the ring.
 
     Page: chapters/01_collectives_algorithms.ipynb#how-few-bytes-can-there-be
     """

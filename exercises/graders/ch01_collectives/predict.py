@@ -221,7 +221,7 @@ bus_bandwidth = Exercise(
                     "A rate is bytes divided by seconds, not multiplied.",
                 ),
             ],
-            otherwise="How many bytes must each rank send at least, to all-reduce n bytes? Divide that by the time.",
+            otherwise="How many bytes must a rank send at least, on average, for n bytes? Divide that by the time.",
             unit="bytes/s",
         )
     ],
@@ -229,7 +229,7 @@ bus_bandwidth = Exercise(
         "n / seconds is no fair measure: with more ranks it gets smaller although every link is as busy as before. "
         "Which number of bytes did a link really carry?",
         "The ring sends as little as possible: in each of its two halves every block but one.",
-        "Bytes that each rank must send, divided by seconds. For P = 2 that is exactly n / seconds; why?",
+        "Bytes that a rank must send on average, divided by seconds. For P = 2 that is exactly n / seconds; why?",
     ],
 )
 
