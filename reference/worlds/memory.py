@@ -104,13 +104,18 @@ def lent(obj: Any) -> np.ndarray | None:
     """The bytes (a view) of one of torch's plain tensors; None for whatever has to be asked for its memory.
 
     To ask, by DLPack, takes ten times as long. `numpy()` is quick, too, but then the storage can no more be resized.
+    Raises BufferError for a tensor whose storage has no memory any more.
     """
     kind = type(obj)
     if kind.__name__ != "Tensor" or kind.__module__ != "torch" or obj.requires_grad or not obj.is_cpu:
         return None
     if obj.is_conj() or obj.is_neg() or obj.is_nested or obj.is_quantized or str(obj.layout) != "torch.strided":
         return None
-    return np.asarray(_Shown(obj)) if obj.is_contiguous() and obj.nbytes else None
+    if not obj.is_contiguous() or not obj.nbytes:
+        return None
+    if not obj.data_ptr():
+        raise BufferError(f"this tensor of {obj.nbytes} bytes has no memory: its storage was resized to 0")
+    return np.asarray(_Shown(obj))
 
 
 def as_bytes(obj: Any, writable: bool) -> np.ndarray:

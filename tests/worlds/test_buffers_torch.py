@@ -106,6 +106,8 @@ def test_a_tensor_lends_its_memory_and_can_be_resized():
     tensor[0] = 9
     assert lent[0] == 9
     tensor.untyped_storage().resize_(0)  # as ZeRO-3 does between layers
+    with pytest.raises(BufferError, match="16 bytes has no memory: its storage was resized to 0"):
+        as_buffer(tensor)
 
 
 def test_lent_memory_outlives_the_tensors_name():
