@@ -715,3 +715,22 @@ def test_buckets_are_not_a_function_of_the_sizes_alone():
     assert assign_buckets([4, 4, 4], 8) == [[2, 1], [0]] != assign_buckets([4, 4, 4], 4)
     assert assign_buckets([4, 4, 4], 8, kinds="aba") == [[1], [2, 0]]
     assert assign_buckets([4, 4, 4], 8, order=[1, 0, 2]) == [[1, 0], [2]]
+
+
+def test_with_few_samples_the_optimizers_step_may_have_the_peak_of_memory():
+    """Peak memory was called a straight line: with Adam over all tensors at once (foreach) it is flat at first."""
+
+    def peak(comm, size, foreach):
+        words, model = text(16), GPT(Config(length=16, width=256, heads=4, layers=2))
+        optimizer = torch.optim.Adam(model.parameters(), 1e-3, foreach=foreach)
+        with Meter(comm, module=model, optimizer=optimizer) as meter:
+            replica = Replica(comm, model, communicate=lambda comm, i, flat: comm.Iallreduce(mpi.IN_PLACE, flat))
+            meter.hold("gradients", *(bucket.flat for bucket in replica.buckets))
+            for step in range(2):
+                replica.backward(*loss_sum(model, batch(words, size, step)))
+                optimizer.step()
+        return sum(meter.at_peak.values())
+
+    few, more, many = (launch(peak, 1, size, True).results[0] for size in (1, 4, 16))
+    assert few == more < 0.9 * many
+    assert launch(peak, 1, 1, False).results[0] < launch(peak, 1, 4, False).results[0] < few
