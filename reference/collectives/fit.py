@@ -195,7 +195,7 @@ def calibrate(
         programs = [partial(allreduce, comm, x, algorithm=name, **how) for name, how in candidates.items()]
         programs.append(partial(comm.Allreduce, *other))
         once = sum(time.median for time in measure(comm, programs, 1))
-        repeat = int(np.clip(SECONDS_A_SIZE * len(programs) / once, 3, 15))
+        repeat = int(np.clip(SECONDS_A_SIZE * len(candidates) / once, 3, 15))
         *times, _ = measure(comm, programs, repeat)
         samples += [Sample(name, x.nbytes, time.median) for name, time in zip(candidates, times, strict=True)]
     gamma = _gamma(comm)
