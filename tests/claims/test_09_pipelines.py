@@ -5,6 +5,7 @@ from collections import Counter, deque
 from functools import cache
 from itertools import pairwise, product
 from math import inf
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -354,8 +355,10 @@ def test_the_flags_of_the_layout_for_64_accelerators_are_the_planners():
     flags = re.findall(r"`(--[^`]+)`", text[text.index("\nThe flags: ") :])[:2]
     spec = LayoutSpec(data=4, tensor=4, stages=4, zero=1, micro_batch=1)
     for told, line in zip(flags, command_lines(architecture("llama3-70b"), spec, 1024, 8, length=4096)):
-        words = re.split(r" (?=--|activation)", told)
-        assert len(words) >= 6 and set(words) <= set(line.words), set(words) - set(line.words)
+        words = {word for word in re.split(r" (?=--|activation)", told) if "pipeline-num-layers" not in word}
+        assert len(words) >= 6 and words <= set(line.words), words - set(line.words)
+    ends = [int(layers) for layers in re.findall(r"--decoder-\w+-pipeline-num-layers (\d+)", flags[0])]
+    assert ends == [19, 19] and 80 - sum(ends) == 2 * 21, "the cut that is timed: 19, 21, 21, 19 and the head"
 
 
 def test_with_unequal_stages_1f1b_can_be_quicker_than_gpipe():
@@ -871,6 +874,18 @@ def test_uneven_stages_idle_more_than_the_formula_says():
     costs = partition.cut_costs(layers, partition.partition(layers, 4).ends)
     uneven, even = (simulate(make("1F1B", 4, 256), each).bubble for each in (costs, Costs()))
     assert round(even, 3) == round(3 / 259, 3) == 0.012 and round(uneven, 3) == 0.043
+    unflagged = simulate(make("1F1B", 4, 256), partition.cut_costs(layers, (20, 40, 60, 81)))
+    assert round(unflagged.bubble, 3) == 0.056
+    found = layouts()
+    timed = found["seconds"](80, 8192, 4, 4, 4)
+    found["cut"] = lambda L, h, p: SimpleNamespace(seconds=20 + head)  # Megatron-Core's, without flags for it
+    assert (round(timed, 1), round(found["seconds"](80, 8192, 4, 4, 4), 1)) == (75.0, 76.0)
+
+
+def test_zb_h2_gains_nothing_if_rank_0_waits_for_the_last_one():
+    """It was said of a wait of all ranks: weights that the first and the last stage share are enough."""
+    times = simulate(make("ZB-H2", 4, 8))
+    assert [max(times.ends[r]) - times.begin for r in (0, 3)] == [24, 27] == [times.spans[0], times.makespan]
 
 
 def test_zb_h2_is_the_shortest_for_its_memory_and_a_v_is_shorter():
