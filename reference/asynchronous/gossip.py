@@ -7,9 +7,9 @@ Idea      x <- W x, where row i of the mixing matrix W says what rank i makes of
           is below 1 if the graph is connected and each rank keeps a share of its own (two that swap never agree). The
           spectral gap 1 - |lambda_2| of a ring falls as 1/P^2; of random pairs it hardly depends on P. A hypercube
           takes each of its log2 P directions in turn, and is at the mean exactly after one turn of all.
-          Both partners must replace their vectors by the average. If only the one who asked does (`pull`), the columns
-          do not add up to 1: the ranks agree in the end, on something that is not the mean. On average over
-          many runs it is, if all are equally fast, and not otherwise.
+          Where ranks draw partners, both must replace their vectors by the average. If only the one who asked does
+          (`pull`), the columns do not add up to 1: the ranks agree in the end, on something that is not the mean. On
+          average over many runs it is, if all are equally fast, and not otherwise.
           Who meets whom is a pure function of (rank, ranks, step, seed): no message is needed to find a partner.
           D-PSGD: w_i <- (W w)_i - eta g_i(w_i). Nobody holds "the" weights; the ranks' differ by at most what a
           step moves them, divided by the gap (of a fixed symmetric W).

@@ -942,6 +942,29 @@ def test_the_average_of_gossiping_ranks_is_ahead_of_the_rank_that_is_shown():
     assert some.loss(torch.stack([at(last, each) for each in own]).mean(0)) == pytest.approx(0.352, abs=0.002)
 
 
+def test_half_of_the_elements_are_never_sent_in_the_pages_run():
+    """With feedback: what pushes one way was said to get among the largest; small ones do not in 120 steps."""
+    data = digits()
+    model = MLP((64, 32, 10), seed=0, dtype=torch.float64)
+    objective = Objective(model, Data(data.x.double(), data.y), size=64)
+    w, senders = objective.start(), [ErrorFeedback(top_k(0.01), objective.d) for _ in range(2)]
+    pushed, went = torch.zeros(2, objective.d, dtype=torch.bool), torch.zeros(2, objective.d, dtype=torch.bool)
+    signs = torch.zeros(2, 120, objective.d)
+    for step in range(120):
+        shares = [objective.gradient(w, step, p, 2)[0] / 64 for p in range(2)]
+        sent = [roundtrip(each, g) for each, g in zip(senders, shares)]
+        for p in range(2):
+            pushed[p] |= shares[p] != 0
+            went[p] |= sent[p] != 0
+            signs[p, step] = shares[p].sign()
+        w -= 0.5 * sum(sent)
+    assert objective.loss(w) < 0.2
+    for p in range(2):
+        never = pushed[p] & ~went[p]
+        steady = pushed[p] & ((signs[p] >= 0).all(0) | (signs[p] <= 0).all(0))
+        assert 0.45 < never.sum() / pushed[p].sum() < 0.55 and (never & steady).sum() > 0.9 * steady.sum() > 100
+
+
 def test_an_error_that_fades_may_never_be_sent():
     """It was said of gradients that do not cancel: these do not, and their sum stays below the largest for ever."""
     feedback, sent = ErrorFeedback(top_k(1), 2), torch.zeros(2)
