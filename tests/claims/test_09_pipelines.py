@@ -882,6 +882,19 @@ def test_uneven_stages_idle_more_than_the_formula_says():
     assert (round(timed, 1), round(found["seconds"](80, 8192, 4, 4, 4), 1)) == (75.0, 76.0)
 
 
+def test_the_memory_of_the_cut_that_the_flags_make():
+    """It was told as 61 GB, those of a rank 0 with 20 layers: with 19 it has less, and the others less still."""
+    h, L, V, t, p, d = 8192, 80, 128_000, 4, 4, 4
+
+    def gigabytes(r, layers):
+        own = (12 * h * h * layers + V * h * (r in (0, p - 1))) / t
+        return ((2 + 4 + 12 / d) * own + (p - r) * layers * 34 * 4096 * h / t) / 1e9
+
+    assert gigabytes(0, L / p) == pytest.approx(sum(layouts()["memory"](L, h, t, p, d)))
+    timed = [gigabytes(r, layers) for r, layers in enumerate((19, 21, 21, 19))]
+    assert max(timed) == timed[0] == pytest.approx(58.5, abs=0.05)
+
+
 def test_zb_h2_gains_nothing_if_rank_0_waits_for_the_last_one():
     """It was said of a wait of all ranks: weights that the first and the last stage share are enough."""
     times = simulate(make("ZB-H2", 4, 8))
